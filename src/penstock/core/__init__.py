@@ -1,0 +1,1 @@
+"""Pure rules: records, schemas, topics, the application graph. No clock, no I/O, no Kafka."""

@@ -1,0 +1,99 @@
+"""From a class's annotations to the types of a schema, and to what the codec enforces."""
+
+import types
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import msgspec
+
+from penstock.core.schema import (
+    Choice,
+    Field,
+    FieldType,
+    Limits,
+    ListOf,
+    MapOf,
+    Nested,
+    Scalar,
+    ScalarName,
+    Schema,
+)
+
+__all__ = ["SCHEMA_ATTRIBUTE", "SUPPORTED", "read_field"]
+
+SCHEMA_ATTRIBUTE = "__penstock_schema__"
+SUPPORTED = (
+    "bool, int, float, str, bytes, datetime, date, Decimal, Literal of texts, list[...], "
+    "dict[str, ...], another @record class, and any of these with | None"
+)
+_SCALARS: dict[type, ScalarName] = {
+    bool: "bool",
+    int: "int",
+    float: "float",
+    str: "text",
+    bytes: "bytes",
+    datetime: "instant",
+    date: "date",
+    Decimal: "decimal",
+}
+_INT64 = msgspec.Meta(ge=-(2**63), le=2**63 - 1)
+_ZONED = msgspec.Meta(tz=True)
+
+
+def read_field(name: str, hint: Any, given: Any) -> tuple[Field, Any]:
+    """Return a field of the schema and the annotation its codec is to enforce.
+
+    ``given`` is the class's default, or ``msgspec.NODEFAULT``. TypeError: not a type for a record.
+    """
+    plain, bounds = _limits_of(hint)
+    plain, nullable = _without_none(plain)
+    if not bounds:
+        plain, bounds = _limits_of(plain)
+    kind, annotation = _read_type(plain)
+    if bounds:
+        annotation = Annotated[annotation, msgspec.Meta(**bounds.to_json())]
+    optional = nullable or given is not msgspec.NODEFAULT
+    field = Field(
+        name=name,
+        type=kind,
+        nullable=nullable,
+        optional=optional,
+        default=None if given is msgspec.NODEFAULT else msgspec.to_builtins(given),
+        limits=bounds,
+    )
+    return field, annotation | None if nullable else annotation
+
+
+def _limits_of(hint: Any) -> tuple[Any, Limits | None]:
+    if get_origin(hint) is not Annotated:
+        return hint, None
+    plain, *extras = get_args(hint)
+    return plain, next((extra for extra in extras if isinstance(extra, Limits)), None)
+
+
+def _without_none(hint: Any) -> tuple[Any, bool]:
+    if get_origin(hint) not in {Union, types.UnionType}:
+        return hint, False
+    rest = [part for part in get_args(hint) if part is not type(None)]
+    if len(rest) != 1:
+        raise TypeError(f"{hint} is a union of several types")
+    return rest[0], True
+
+
+def _read_type(hint: Any) -> tuple[FieldType, Any]:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if isinstance(hint, type) and hint in _SCALARS:
+        extra = {int: _INT64, datetime: _ZONED}.get(hint)
+        return Scalar(_SCALARS[hint]), Annotated[hint, extra] if extra else hint
+    if origin is Literal and all(isinstance(value, str) for value in arguments):
+        return Choice(tuple(arguments)), hint
+    if origin is list:
+        item, annotation = _read_type(arguments[0])
+        return ListOf(item), list[annotation]  # type: ignore[valid-type]
+    if origin is dict and arguments[0] is str:
+        value, annotation = _read_type(arguments[1])
+        return MapOf(value), dict[str, annotation]  # type: ignore[valid-type]
+    if isinstance(hint, type) and isinstance(inner := hint.__dict__.get(SCHEMA_ATTRIBUTE), Schema):
+        return Nested(inner), hint
+    raise TypeError(f"the type {getattr(hint, '__name__', hint)} is not one a record can have")

@@ -1,0 +1,298 @@
+"""The application: declarations in, a graph out. Declaring starts nothing and raises nothing."""
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any, Literal, Protocol, TypeVar
+
+from penstock.core.graph import (
+    Connector,
+    Data,
+    Delivery,
+    Feedback,
+    Graph,
+    Lake,
+    MicroBatch,
+    OnLog,
+    Output,
+    Part,
+    Pipeline,
+    RealTime,
+    Service,
+    Source,
+    Stream,
+    Table,
+)
+from penstock.core.place import caller, did_you_mean, place_of
+from penstock.core.record import RecordType, record_type
+from penstock.core.schema import Schema
+from penstock.core.signature import read_signature
+from penstock.core.topic import (
+    DEFAULT_MAX_RECORD_BYTES,
+    DEFAULT_PARTITIONS,
+    Partitioning,
+    TopicSpec,
+)
+from penstock.core.units import UnitError, duration, size
+from penstock.errors import Place, Problem
+
+__all__ = ["App", "feedback", "micro_batch", "real_time", "send"]
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+_WEEK = timedelta(days=7)
+_MAX_RECORD = DEFAULT_MAX_RECORD_BYTES
+
+
+def feedback(data: OnLog) -> Feedback:
+    """Declare that writing this stream closes a cycle on purpose."""
+    return Feedback(data)
+
+
+def send(
+    to: Stream[T] | Table[T], record: T, *, headers: Mapping[str, bytes] | None = None
+) -> Output[T]:
+    """Address a record to one stream of a service that writes several of one type."""
+    return Output(to, record, headers or {})
+
+
+def micro_batch(*, every: str = "0s") -> MicroBatch:
+    """Run a pipeline in micro-batches, at most this often; as fast as they go by default."""
+    return MicroBatch(duration(every))
+
+
+def real_time(*, checkpoint_every: str = "60s") -> RealTime:
+    """Run a pipeline in Spark's real-time mode: milliseconds, stateless, at least once."""
+    return RealTime(duration(checkpoint_every))
+
+
+class _OptionReader(Protocol):
+    def __call__(
+        self, parse: Callable[[Any], V], option: str, given: Any, otherwise: V | None
+    ) -> V | None: ...
+
+
+class App:
+    """A name, and what is declared under it. :attr:`graph` is the whole as a value."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._data: list[Data] = []
+        self._parts: list[Part] = []
+        self._problems: list[Problem] = []
+        self._record_types: dict[str, RecordType[Any]] = {}
+
+    def __repr__(self) -> str:
+        """Return the name and how much is declared."""
+        return f"App({self.name!r}, {len(self._data)} data, {len(self._parts)} parts)"
+
+    @property
+    def graph(self) -> Graph:
+        """Return everything declared so far, as a frozen value."""
+        from_records = [
+            problem for found in self._record_types.values() for problem in found.problems
+        ]
+        return Graph(
+            app=self.name,
+            data=tuple(self._data),
+            parts=tuple(self._parts),
+            problems=(*from_records, *self._problems),
+        )
+
+    def stream(
+        self,
+        name: str,
+        record: type[T],
+        *,
+        partitions: int = DEFAULT_PARTITIONS,
+        partition_by: Partitioning | None = None,
+        retention: str | timedelta | None = _WEEK,
+        retention_size: str | None = None,
+        replication: int | None = None,
+        max_record: str | int = _MAX_RECORD,
+        disorder: str | timedelta | None = None,
+    ) -> Stream[T]:
+        """Declare a stream: its topic has its name. ``retention=None`` keeps records for ever.
+
+        Records are partitioned by key where their type has one, round robin where not.
+        ``disorder`` says how late a record may come and be on time; it needs an event time.
+        """
+        place = caller()
+        read = self._option_reader(name, place)
+        found = self._record_type(name, record, place)
+        topic = TopicSpec(
+            name=name,
+            partitions=partitions,
+            partitioning=partition_by or ("key" if found.schema.key else "round_robin"),
+            retention=read(duration, "retention", retention, _WEEK),
+            retention_bytes=read(size, "retention_size", retention_size, None),
+            replication=replication,
+            max_record_bytes=read(size, "max_record", max_record, _MAX_RECORD) or _MAX_RECORD,
+        )
+        span = read(duration, "disorder", disorder, None)
+        stream = Stream(name=name, record=found, topic=topic, disorder=span, place=place)
+        self._data.append(stream)
+        return stream
+
+    def table(
+        self,
+        name: str,
+        record: type[T],
+        *,
+        partitions: int = DEFAULT_PARTITIONS,
+        replication: int | None = None,
+        max_record: str | int = _MAX_RECORD,
+    ) -> Table[T]:
+        """Declare a table: the latest record per key, on a compacted topic of its name."""
+        place = caller()
+        read = self._option_reader(name, place)
+        topic = TopicSpec(
+            name=name,
+            partitions=partitions,
+            retention=None,
+            compacted=True,
+            replication=replication,
+            max_record_bytes=read(size, "max_record", max_record, _MAX_RECORD) or _MAX_RECORD,
+        )
+        table = Table(
+            name=name, record=self._record_type(name, record, place), topic=topic, place=place
+        )
+        self._data.append(table)
+        return table
+
+    def lake(
+        self, name: str, record: type[T], *, partition_by: str | tuple[str, ...] = ()
+    ) -> Lake[T]:
+        """Declare a Delta table of the lake, optionally partitioned by some of its fields."""
+        place = caller()
+        fields = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
+        lake = Lake(
+            name=name,
+            record=self._record_type(name, record, place),
+            partition_by=fields,
+            place=place,
+        )
+        self._data.append(lake)
+        return lake
+
+    def source(
+        self,
+        name: str,
+        connector: Connector,
+        *,
+        into: Stream[T],
+        parse: Callable[[str], T | None] | None = None,
+    ) -> Source:
+        """Declare that an outside system feeds a stream, line by line.
+
+        ``parse`` makes a record of a line, or None to skip it; without it a line is a record's
+        JSON. A line that gives no record is dead-lettered.
+        """
+        source = Source(name=name, connector=connector, into=into, parse=parse, place=caller())
+        self._parts.append(source)
+        return source
+
+    def pipeline(
+        self,
+        *,
+        reads: Data | tuple[Data, ...],
+        writes: Data,
+        name: str | None = None,
+        trigger: MicroBatch | RealTime | None = None,
+        output: Literal["append", "update", "complete"] | None = None,
+    ) -> Callable[[Callable[..., Any]], Pipeline]:
+        """Declare a pipeline: a function from one DataFrame per stream read to a DataFrame.
+
+        ``output`` is Spark's output mode; by default a table is updated, anything else appended to.
+        """
+
+        def decorate(function: Callable[..., Any]) -> Pipeline:
+            pipeline = Pipeline(
+                name=name or function.__name__,
+                function=function,
+                reads=self._known(function.__name__, reads, place_of(function)),
+                writes=writes,
+                trigger=trigger or MicroBatch(),
+                output=output or ("update" if isinstance(writes, Table) else "append"),
+                place=place_of(function),
+            )
+            self._parts.append(pipeline)
+            return pipeline
+
+        return decorate
+
+    def service(
+        self,
+        *,
+        reads: OnLog | tuple[OnLog, ...],
+        writes: OnLog | Feedback | tuple[OnLog | Feedback, ...] = (),
+        name: str | None = None,
+        delivery: Delivery = "exactly_once",
+    ) -> Callable[[Callable[..., Any]], Service]:
+        """Declare a service: a function of one record that returns or yields what it writes.
+
+        Parameters annotated ``State[...]`` are its states, one annotated ``Context`` tells where
+        the record stands. An output goes to the stream of its type; :func:`send` addresses it.
+        """
+
+        def decorate(function: Callable[..., Any]) -> Service:
+            place = place_of(function)
+            outputs = writes if isinstance(writes, tuple) else (writes,)
+            plain = tuple(out.data if isinstance(out, Feedback) else out for out in outputs)
+            signature = read_signature(function)
+            service = Service(
+                name=name or function.__name__,
+                function=function,
+                reads=self._known(function.__name__, reads, place),
+                writes=self._known(function.__name__, plain, place),
+                feedback=tuple(out.data.name for out in outputs if isinstance(out, Feedback)),
+                delivery=delivery,
+                states=signature.states,
+                context=signature.context,
+                place=place,
+            )
+            self._parts.append(service)
+            return service
+
+        return decorate
+
+    def _known(self, part: str, given: Any, place: Place | None) -> tuple[Any, ...]:
+        """Keep what is a declared stream, table or lake; say what is not."""
+        kept = []
+        for data in given if isinstance(given, tuple) else (given,):
+            if isinstance(data, Stream | Table | Lake):
+                kept.append(data)
+                continue
+            hint = did_you_mean(str(data), [declared.name for declared in self._data])
+            text = f"{part} names {data!r}, which is no stream or table"
+            self._problems.append(Problem("part.not-data", text, hint, place))
+        return tuple(kept)
+
+    def _record_type(self, name: str, cls: type[T], place: Place | None) -> RecordType[T]:
+        found = record_type(cls)
+        if found is None:
+            shown = getattr(cls, "__name__", repr(cls))
+            text = f"{name}: {shown} is not a record type"
+            self._problems.append(
+                Problem("data.not-a-record", text, f"put @record(...) above class {shown}", place)
+            )
+            return RecordType(cls, Schema(name=shown, fields=()), place)
+        self._record_types[f"{found.place}{found.name}"] = found
+        return found
+
+    def _option_reader(self, name: str, place: Place | None) -> _OptionReader:
+        """Return a reader of durations and sizes that keeps what it cannot read as a problem."""
+
+        def read(
+            parse: Callable[[Any], V], option: str, given: Any, otherwise: V | None
+        ) -> V | None:
+            if given is None:
+                return None
+            try:
+                return parse(given)
+            except UnitError as error:
+                text = f"{name}: {option}: {error}"
+                self._problems.append(Problem("data.option", text, "", place))
+                return otherwise
+
+        return read

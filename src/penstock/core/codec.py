@@ -1,0 +1,169 @@
+"""Records to bytes and back. A codec is a seam: JSON today, Avro or Protobuf beside it later."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from operator import attrgetter
+from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
+
+from penstock.core.record import RecordType
+from penstock.core.schema import Choice, FieldType, ListOf, MapOf, Nested, Scalar, Schema
+from penstock.core.topic import DEFAULT_MAX_RECORD_BYTES
+from penstock.errors import DataError
+
+__all__ = ["Codec", "JsonCodec", "key_encoder"]
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+_DECIMAL_DIGITS = 38
+_DECIMAL_SCALE = 18
+_ENCODER = msgspec.json.Encoder()
+
+
+class Codec(Protocol[T]):
+    """Bytes of one record type. Both directions raise DataError, never anything else."""
+
+    @property
+    def content_type(self) -> str:
+        """Return the media type of the bytes."""
+
+    def encode(self, record: T) -> bytes:
+        """Return the record's value on the log."""
+
+    def decode(self, value: bytes | None) -> T:
+        """Return the record that the bytes hold, validated."""
+
+    def key(self, record: T) -> bytes | None:
+        """Return the record's key on the log; None where its type has none."""
+
+    def accept(self, key: bytes | None, value: bytes | None) -> T:
+        """Decode a record as it stands on the log, its key checked against its value."""
+
+
+class JsonCodec(Generic[T]):
+    """One JSON object per record. Fields nobody declared are ignored; anything else is checked."""
+
+    content_type = "application/json"
+
+    def __init__(self, record: RecordType[T], *, max_bytes: int = DEFAULT_MAX_RECORD_BYTES) -> None:
+        self._name = record.name
+        self._max_bytes = max_bytes
+        self._decoder = msgspec.json.Decoder(record.cls)
+        self._key = key_encoder(record.schema)
+        self._has_decimals = _has_decimals(record.schema)
+
+    def encode(self, record: T) -> bytes:
+        """Return the record as compact JSON, its fields in declared order."""
+        try:
+            value = _ENCODER.encode(record)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise self._error("data.not-encodable", str(error)) from error
+        if len(value) > self._max_bytes:
+            raise self._too_large(len(value))
+        return value
+
+    def decode(self, value: bytes | None) -> T:
+        """Return the record that the bytes hold, or raise a DataError that says why not."""
+        if value is None:
+            raise self._error("data.null-value", "the value is null")
+        if len(value) > self._max_bytes:
+            raise self._too_large(len(value))
+        try:
+            found = self._decoder.decode(value)
+        except msgspec.ValidationError as error:
+            raise self._error(_validation_code(str(error)), str(error)) from error
+        except msgspec.DecodeError as error:
+            raise self._error("data.not-json", str(error)) from error
+        except UnicodeDecodeError as error:
+            raise self._error("data.not-json", f"a text is not UTF-8: {error}") from error
+        except RecursionError as error:
+            raise self._error("data.too-deep", "the JSON is nested too deeply") from error
+        if self._has_decimals:
+            self._check_decimals(found)
+        return found
+
+    def key(self, record: T) -> bytes | None:
+        """Return the key fields' text as UTF-8; None where the type has no key."""
+        return self._key(record) if self._key else None
+
+    def accept(self, key: bytes | None, value: bytes | None) -> T:
+        """Return the record, after checking that its key on the log is the one it must have."""
+        record = self.decode(value)
+        if self._key is not None:
+            expected = self._key(record)
+            if key != expected:
+                raise self._wrong_key(key, expected)
+        return record
+
+    def _wrong_key(self, key: bytes | None, expected: bytes) -> DataError:
+        if key is None:
+            return self._error("data.null-key", f"the key is null, the record says {expected!r}")
+        return self._error("data.key-mismatch", f"the key is {key!r}, the record says {expected!r}")
+
+    def _too_large(self, count: int) -> DataError:
+        text = f"it has {count} bytes, its stream takes {self._max_bytes}"
+        return self._error("data.too-large", text)
+
+    def _check_decimals(self, record: T) -> None:
+        for value in _decimals(msgspec.structs.astuple(record)):  # type: ignore[arg-type]
+            if not value.is_finite():
+                raise self._error("data.invalid-value", f"{value} is not a finite decimal")
+            whole = value.adjusted() + 1
+            exponent = value.normalize().as_tuple().exponent
+            if whole > _DECIMAL_DIGITS - _DECIMAL_SCALE or int(exponent) < -_DECIMAL_SCALE:
+                text = f"{value} needs more than {_DECIMAL_DIGITS - _DECIMAL_SCALE} digits before"
+                raise self._error(
+                    "data.invalid-value", f"{text} or {_DECIMAL_SCALE} behind the point"
+                )
+
+    def _error(self, code: str, text: str) -> DataError:
+        return DataError(f"not a {self._name}: {text}", code=code)
+
+
+def key_encoder(schema: Schema) -> Callable[[Any], bytes] | None:
+    """Return the function from a record to its key on the log; None where there is no key.
+
+    One text field is its UTF-8 bytes, any other single field its JSON without quotes, several
+    fields a compact JSON array.
+    """
+    if not schema.key:
+        return None
+    read: Callable[[Any], Any] = attrgetter(*schema.key)
+    if len(schema.key) > 1:
+        return lambda record: _ENCODER.encode(read(record))
+    field = schema.field(schema.key[0])
+    if field is None or field.type == Scalar("text") or isinstance(field.type, Choice):
+        return lambda record: read(record).encode()
+    return lambda record: _ENCODER.encode(read(record)).strip(b'"')
+
+
+def _validation_code(text: str) -> str:
+    if "missing required field" in text:
+        return "data.missing-field"
+    return "data.wrong-type" if ", got `" in text else "data.invalid-value"
+
+
+def _has_decimals(schema: Schema) -> bool:
+    def holds(kind: FieldType) -> bool:
+        match kind:
+            case ListOf(inner) | MapOf(inner):
+                return holds(inner)
+            case Nested(inner):
+                return _has_decimals(inner)
+        return kind == Scalar("decimal")
+
+    return any(holds(field.type) for field in schema.fields)
+
+
+def _decimals(values: Any) -> list[Decimal]:
+    if isinstance(values, Decimal):
+        return [values]
+    if isinstance(values, msgspec.Struct):
+        values = msgspec.structs.astuple(values)
+    if isinstance(values, dict):
+        values = values.values()
+    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
+        return []
+    return [found for value in values for found in _decimals(value)]

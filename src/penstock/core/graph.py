@@ -1,0 +1,250 @@
+"""The application as a value: what it declares, and how records flow between its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
+
+from penstock.core.deadletter import dead_letter_topic
+from penstock.core.record import RecordType
+from penstock.core.state import StateSpec
+from penstock.core.topic import TopicSpec
+from penstock.errors import DefinitionError, Place, Problem
+
+__all__ = [
+    "Connector",
+    "Data",
+    "Delivery",
+    "Edge",
+    "Feedback",
+    "Graph",
+    "Lake",
+    "MicroBatch",
+    "OnLog",
+    "Output",
+    "Part",
+    "Pipeline",
+    "RealTime",
+    "Service",
+    "Source",
+    "Stream",
+    "Table",
+]
+
+T = TypeVar("T")
+
+Delivery = Literal["at_least_once", "exactly_once"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream(Generic[T]):
+    """Records of one type on one topic, in order per key."""
+
+    name: str
+    record: RecordType[T]
+    topic: TopicSpec
+    disorder: timedelta | None = None
+    """How far behind the newest event time a record may come and still be on time."""
+    place: Place | None = field(default=None, compare=False, repr=False)
+    kind: Literal["stream"] = field(default="stream", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table(Generic[T]):
+    """The latest record per key, on a compacted topic; a null value deletes its key."""
+
+    name: str
+    record: RecordType[T]
+    topic: TopicSpec
+    place: Place | None = field(default=None, compare=False, repr=False)
+    kind: Literal["table"] = field(default="table", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lake(Generic[T]):
+    """All records of one type in a Delta table of the lake."""
+
+    name: str
+    record: RecordType[T]
+    partition_by: tuple[str, ...] = ()
+    place: Place | None = field(default=None, compare=False, repr=False)
+    kind: Literal["lake"] = field(default="lake", init=False)
+
+
+OnLog: TypeAlias = Stream[Any] | Table[Any]
+Data: TypeAlias = Stream[Any] | Table[Any] | Lake[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """An edge that closes a cycle on purpose: ``writes=feedback(stream)``."""
+
+    data: OnLog
+
+
+@dataclass(frozen=True, slots=True)
+class Output(Generic[T]):
+    """One record addressed to one stream, with headers, from a service."""
+
+    to: Stream[T] | Table[T]
+    record: T
+    headers: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class Connector(Protocol):
+    """A way in from outside; ``penstock.connectors`` has them."""
+
+    @property
+    def interactive(self) -> bool:
+        """Whether it needs a person at a terminal; `penstock dev` leaves it to them."""
+
+    def describe(self) -> str:
+        """Return what it reads, for people."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Brings records of an outside system onto a stream."""
+
+    name: str
+    connector: Connector
+    into: OnLog
+    parse: Callable[[str], Any] | None = field(default=None, compare=False)
+    place: Place | None = field(default=None, compare=False, repr=False)
+    kind: Literal["source"] = field(default="source", init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class MicroBatch:
+    """Spark takes what has come since the last batch, at most this often."""
+
+    every: timedelta = timedelta()
+
+
+@dataclass(frozen=True, slots=True)
+class RealTime:
+    """Spark handles records as they come (milliseconds, at least once, stateless only)."""
+
+    checkpoint_every: timedelta = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pipeline:
+    """A function from DataFrames to a DataFrame, run by Spark as a stream or over a range."""
+
+    name: str
+    function: Callable[..., Any] = field(compare=False)
+    reads: tuple[Data, ...]
+    writes: Data
+    trigger: MicroBatch | RealTime = MicroBatch()
+    output: Literal["append", "update", "complete"] = "append"
+    place: Place | None = field(default=None, compare=False, repr=False)
+    kind: Literal["pipeline"] = field(default="pipeline", init=False)
+
+    def __call__(self, *frames: Any) -> Any:
+        """Call the user's function itself, as its own tests do."""
+        return self.function(*frames)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """A function (or an object with ``process``) that handles one record at a time."""
+
+    name: str
+    function: Callable[..., Any] = field(compare=False)
+    reads: tuple[OnLog, ...]
+    writes: tuple[OnLog, ...]
+    feedback: tuple[str, ...] = ()
+    """Names of what it writes that close a cycle on purpose."""
+    delivery: Delivery = "exactly_once"
+    states: tuple[StateSpec, ...] = ()
+    context: str | None = None
+    """The name of the parameter that takes the Context, if there is one."""
+    place: Place | None = field(default=None, compare=False, repr=False)
+    kind: Literal["service"] = field(default="service", init=False)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Call the user's function itself, as its own tests do."""
+        return self.function(*arguments, **named)
+
+
+Part: TypeAlias = Source | Pipeline | Service
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Records flow from one node to the other, both by name."""
+
+    start: str
+    end: str
+    feedback: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """Everything an application declares. Equal graphs run the same application."""
+
+    app: str
+    data: tuple[Data, ...]
+    parts: tuple[Part, ...]
+    problems: tuple[Problem, ...] = field(default=(), compare=False, repr=False)
+
+    def part(self, name: str) -> Part | None:
+        """Return the part of this name, or None."""
+        return next((part for part in self.parts if part.name == name), None)
+
+    def find(self, name: str) -> Data | None:
+        """Return the stream, table or lake table of this name, or None."""
+        return next((data for data in self.data if data.name == name), None)
+
+    @property
+    def on_log(self) -> tuple[OnLog, ...]:
+        """Return the streams and tables."""
+        return tuple(data for data in self.data if not isinstance(data, Lake))
+
+    @property
+    def dead_letters(self) -> TopicSpec:
+        """Return the topic for records that cannot be used."""
+        return dead_letter_topic(self.app)
+
+    def changelog(self, service: Service) -> TopicSpec:
+        """Return the topic that a service's state is rebuilt from."""
+        return TopicSpec(
+            name=f"{self.app}.{service.name}.changelog",
+            partitions=service.reads[0].topic.partitions,
+            compacted=True,
+            retention=None,
+        )
+
+    def topics(self) -> tuple[TopicSpec, ...]:
+        """Return every topic the application needs, its own included."""
+        changelogs = (
+            self.changelog(part)
+            for part in self.parts
+            if isinstance(part, Service) and part.states and part.reads
+        )
+        return (*(data.topic for data in self.on_log), self.dead_letters, *changelogs)
+
+    def edges(self) -> Iterator[Edge]:
+        """Yield the flow of records, part by part in order of declaration."""
+        for part in self.parts:
+            match part:
+                case Source():
+                    yield Edge(part.name, part.into.name)
+                case Pipeline():
+                    yield from (Edge(data.name, part.name) for data in part.reads)
+                    yield Edge(part.name, part.writes.name)
+                case Service():
+                    yield from (Edge(data.name, part.name) for data in part.reads)
+                    for data in part.writes:
+                        yield Edge(part.name, data.name, data.name in part.feedback)
+
+    def verified(self) -> Graph:
+        """Return the graph itself, or raise a DefinitionError with every problem found."""
+        from penstock.core.check import check
+
+        if problems := check(self):
+            raise DefinitionError(tuple(problems))
+        return self

@@ -1,0 +1,37 @@
+"""Where in the user's source a definition stands, and which name they may have meant."""
+
+import difflib
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from types import FrameType
+
+from penstock.errors import Place
+
+__all__ = ["caller", "did_you_mean", "place_of"]
+
+_PACKAGE = str(Path(__file__).resolve().parent.parent)
+_SUGGESTION_LIKENESS = 0.6
+
+
+def caller() -> Place | None:
+    """Return the nearest line on the stack that is not Penstock's own."""
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - the documented way to the caller
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return Place(frame.f_code.co_filename, frame.f_lineno) if frame else None
+
+
+def place_of(definition: object) -> Place | None:
+    """Return where a function was defined, or None for what has no source."""
+    code = getattr(definition, "__code__", None)
+    return Place(code.co_filename, code.co_firstlineno) if code else None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a hint that names the nearest known name, or all of them."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=_SUGGESTION_LIKENESS)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return f"known are: {', '.join(names)}" if names else "none is declared"

@@ -1,0 +1,124 @@
+"""The settings of a deployment as frozen values, with the safe defaults.
+
+How they are read (file, profile, environment, flags) is in ``core/configuration.py``; every
+field's ``help`` is what ``penstock config explain`` shows.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+__all__ = [
+    "EMBEDDED",
+    "DevSettings",
+    "KafkaSettings",
+    "LakeSettings",
+    "Secret",
+    "ServiceSettings",
+    "Settings",
+    "SparkSettings",
+]
+
+EMBEDDED = "embedded"
+
+
+class Secret(str):
+    """A text that never shows itself: ``str`` and ``repr`` give ``***``."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """Hide the value."""
+        return "'***'"
+
+    def __str__(self) -> str:
+        """Hide the value."""
+        return "***"
+
+    def __format__(self, spec: str) -> str:
+        """Hide the value."""
+        return "***"
+
+    def reveal(self) -> str:
+        """Return the value itself, for the client that needs it."""
+        return self[:]
+
+
+def _setting(default: Any, text: str) -> Any:
+    return field(default=default, metadata={"help": text})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaSettings:
+    """The log: which cluster, how to reach it, and how the embedded one is sized."""
+
+    bootstrap: str = _setting(EMBEDDED, "'embedded', or host:port,... of a cluster")
+    security_protocol: str = _setting("PLAINTEXT", "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL")
+    sasl_mechanism: str = _setting("", "PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
+    sasl_username: str = _setting("", "the name to log in with")
+    sasl_password: Secret = _setting(Secret(""), "the password to log in with")
+    tls_ca_file: str = _setting("", "PEM file of the authorities to trust; empty: the system's")
+    tls_certificate_file: str = _setting("", "PEM file of this client's certificate")
+    tls_key_file: str = _setting("", "PEM file of this client's key")
+    tls_key_password: Secret = _setting(Secret(""), "the password of the key file")
+    request_timeout: timedelta = _setting(timedelta(seconds=30), "how long one request may take")
+    replication: int = _setting(1, "copies of a topic that does not say how many it wants")
+    brokers: int = _setting(1, "embedded only: how many brokers, 1 or 3")
+    heap_mb: int = _setting(512, "embedded only: heap of each broker")
+    max_message_bytes: int = _setting(32 << 20, "embedded only: the largest batch a broker takes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkSettings:
+    """The engine of the pipelines."""
+
+    master: str = _setting("local[*]", "any Spark master; local by default")
+    driver_memory: str = _setting("1g", "heap of the driver (all of Spark, when local)")
+    shuffle_partitions: int = _setting(0, "0: as many as the machine has cores")
+    checkpoint_dir: str = _setting("", "where checkpoints live; empty: the project's directory")
+    options: Mapping[str, str] = field(
+        default_factory=dict, metadata={"help": "any further spark.* settings, as they are"}
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LakeSettings:
+    """The lake: Delta tables."""
+
+    path: str = _setting("", "where the tables live; empty: the project's directory")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceSettings:
+    """The engine of the services. Every buffer and wait has its limit here."""
+
+    commit_interval: timedelta = _setting(timedelta(milliseconds=100), "time between commits")
+    poll_batch: int = _setting(2000, "records taken from the client at once")
+    queued_bytes: int = _setting(32 << 20, "bytes fetched ahead, for all partitions of a worker")
+    outgoing_records: int = _setting(100_000, "records waiting to be sent before reading pauses")
+    stop_timeout: timedelta = _setting(timedelta(seconds=10), "time a graceful stop may take")
+    session_timeout: timedelta = _setting(
+        timedelta(seconds=10), "a worker silent for this long loses its partitions"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DevSettings:
+    """`penstock dev`: how it supervises."""
+
+    restart_backoff: timedelta = _setting(timedelta(seconds=1), "the first wait before a restart")
+    restart_backoff_max: timedelta = _setting(timedelta(seconds=30), "the longest wait")
+    status_interval: timedelta = _setting(timedelta(seconds=1), "time between status updates")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything an operator may set, in sections."""
+
+    kafka: KafkaSettings = field(default_factory=KafkaSettings)
+    spark: SparkSettings = field(default_factory=SparkSettings)
+    lake: LakeSettings = field(default_factory=LakeSettings)
+    services: ServiceSettings = field(default_factory=ServiceSettings)
+    dev: DevSettings = field(default_factory=DevSettings)
+    home: str = _setting(".penstock", "where the embedded broker, checkpoints, lake and logs live")

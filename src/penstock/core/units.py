@@ -1,0 +1,90 @@
+"""Durations and sizes as people write them: ``7d``, ``500ms``, ``16MiB``."""
+
+import re
+from datetime import timedelta
+
+__all__ = ["UnitError", "duration", "duration_text", "size", "size_text"]
+
+_DURATIONS = {
+    "ms": timedelta(milliseconds=1),
+    "s": timedelta(seconds=1),
+    "m": timedelta(minutes=1),
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
+    "w": timedelta(weeks=1),
+}
+_SIZES = {
+    "B": 1,
+    "KiB": 1 << 10,
+    "MiB": 1 << 20,
+    "GiB": 1 << 30,
+    "TiB": 1 << 40,
+    "kB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+}
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
+
+
+class UnitError(ValueError):
+    """A text is not a duration or a size; the message says what is."""
+
+
+def duration(text: str | timedelta) -> timedelta:
+    """Return the time span a text names.
+
+    >>> duration("1h30m")
+    datetime.timedelta(seconds=5400)
+    """
+    if isinstance(text, timedelta):
+        return text
+    total = timedelta()
+    for number, unit in _parts(text, "duration", "500ms, 30s, 10m, 1h30m or 7d"):
+        if unit not in _DURATIONS:
+            raise UnitError(f"{text!r} has the unit {unit!r}; known are {', '.join(_DURATIONS)}")
+        total += float(number) * _DURATIONS[unit]
+    return total
+
+
+def size(text: str | int) -> int:
+    """Return the number of bytes a text names.
+
+    >>> size("16MiB")
+    16777216
+    """
+    if isinstance(text, int):
+        return text
+    total = 0.0
+    for number, unit in _parts(text, "size", "512B, 64KiB, 16MiB or 1GB"):
+        if unit not in _SIZES:
+            raise UnitError(f"{text!r} has the unit {unit!r}; known are {', '.join(_SIZES)}")
+        total += float(number) * _SIZES[unit]
+    return int(total)
+
+
+def duration_text(span: timedelta) -> str:
+    """Return a time span as :func:`duration` reads it, largest units first."""
+    rest = round(span / _DURATIONS["ms"])
+    words = []
+    for unit in ("d", "h", "m", "s", "ms"):
+        step = round(_DURATIONS[unit] / _DURATIONS["ms"])
+        count, rest = divmod(rest, step)
+        if count:
+            words.append(f"{count}{unit}")
+    return "".join(words) or "0s"
+
+
+def size_text(count: int) -> str:
+    """Return a number of bytes in the largest binary unit that divides it."""
+    for unit in ("TiB", "GiB", "MiB", "KiB"):
+        if count and count % _SIZES[unit] == 0:
+            return f"{count // _SIZES[unit]}{unit}"
+    return f"{count}B"
+
+
+def _parts(text: str, noun: str, examples: str) -> list[tuple[str, str]]:
+    parts = _PART.findall(text.strip())
+    if not parts or _PART.sub("", text.strip()):
+        raise UnitError(f"{text!r} is not a {noun}; write {examples}")
+    return parts

@@ -1,0 +1,122 @@
+"""Every error Penstock raises, in families by who must act.
+
+::
+
+    PenstockError
+    ├── ConfigurationError   the operator: a setting, a missing tool, an address
+    ├── DefinitionError      the author: all problems of an application at once
+    ├── DataError            the record: it goes to the dead-letter topic
+    ├── TransientError       nobody yet: it may pass, try again with backoff
+    ├── FencedError          this worker: another one has taken over, stop
+    └── UserCodeError        the author: a function failed on one record
+
+Each has a stable code, a short message, an optional detail and a hint that says what to do next.
+"""
+
+from dataclasses import dataclass, field
+
+__all__ = [
+    "ConfigurationError",
+    "DataError",
+    "DefinitionError",
+    "FencedError",
+    "PenstockError",
+    "Place",
+    "Problem",
+    "TransientError",
+    "UserCodeError",
+]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A line of source text, kept with each definition for messages."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        """Return ``file:line``."""
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong in a definition: what, where and what to do about it."""
+
+    code: str
+    message: str
+    hint: str = ""
+    place: Place | None = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        """Return the problem as one or two lines of text."""
+        where = f"{self.place}: " if self.place else ""
+        hint = f"\n    hint: {self.hint}" if self.hint else ""
+        return f"{where}{self.message} [{self.code}]{hint}"
+
+
+class PenstockError(Exception):
+    """The root of the tree; never raised itself."""
+
+    def __init__(self, message: str, *, code: str, detail: str = "", hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.detail = detail
+        self.hint = hint
+
+    def __str__(self) -> str:
+        """Return message, code, detail and hint as text for a person."""
+        lines = [f"{self.message} [{self.code}]"]
+        if self.detail:
+            lines.append(f"  {self.detail}")
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class ConfigurationError(PenstockError):
+    """A setting, a tool or an address is wrong; the operator mends it."""
+
+
+class DefinitionError(PenstockError):
+    """The application is wrong; carries every problem that was found."""
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        count = len(problems)
+        super().__init__(
+            f"the application has {count} problem{'' if count == 1 else 's'}",
+            code="definition.invalid",
+            detail="\n  ".join(str(problem) for problem in problems),
+        )
+        self.problems = problems
+
+
+class DataError(PenstockError):
+    """A record cannot be used; it is dead-lettered and the stream goes on."""
+
+
+class TransientError(PenstockError):
+    """Something is away for now; the same call may succeed later."""
+
+
+class FencedError(PenstockError):
+    """Another worker has taken over; this one must stop at once."""
+
+
+class UserCodeError(PenstockError):
+    """A user's function raised; names the record it raised on."""
+
+    def __init__(
+        self, message: str, *, topic: str, partition: int, offset: int, hint: str = ""
+    ) -> None:
+        super().__init__(
+            message,
+            code="user.raised",
+            detail=f"at {topic}[{partition}] offset {offset}",
+            hint=hint,
+        )
+        self.topic = topic
+        self.partition = partition
+        self.offset = offset
