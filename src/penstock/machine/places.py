@@ -1,0 +1,61 @@
+"""Where Penstock keeps things: the project's own directory, and the cache that clones share."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Places", "cache_dir"]
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The directories of one project, all under ``home``. Whoever writes creates them."""
+
+    home: Path
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "home", Path(self.home).expanduser().absolute())
+
+    @property
+    def broker(self) -> Path:
+        """The embedded broker: its data, ports and logs."""
+        return self.home / "broker"
+
+    @property
+    def checkpoints(self) -> Path:
+        """Where pipelines keep how far they are."""
+        return self.home / "checkpoints"
+
+    @property
+    def lake(self) -> Path:
+        """The Delta tables."""
+        return self.home / "lake"
+
+    @property
+    def logs(self) -> Path:
+        """One log file for each part that runs."""
+        return self.home / "logs"
+
+    @property
+    def state(self) -> Path:
+        """What services keep locally; it can be rebuilt from topics."""
+        return self.home / "state"
+
+
+def cache_dir() -> Path:
+    """Return the user's cache, shared by all clones; it is not created here.
+
+    ``$PENSTOCK_CACHE``, else ``$XDG_CACHE_HOME/penstock``, else ``~/.cache/penstock``.
+    """
+    if own := os.environ.get("PENSTOCK_CACHE"):
+        return Path(own).expanduser().absolute()
+    # The XDG rule: a relative path there is no path.
+    shared = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (shared if shared.is_absolute() else _user_home() / ".cache") / "penstock"
+
+
+def _user_home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:  # no $HOME and no entry in the user database, as in some containers
+        return Path.cwd()
