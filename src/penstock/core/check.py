@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -14,6 +15,7 @@ from penstock.core.graph import (
     Pipeline,
     RealTime,
     Service,
+    Source,
     Stream,
     Table,
 )
@@ -97,7 +99,6 @@ def _pipelines(graph: Graph) -> Iterator[Problem]:
     for part in graph.parts:
         if not isinstance(part, Pipeline):
             continue
-        yield from _declared(graph, part, [*part.reads, part.writes])
         expected = part.function.__code__.co_argcount if hasattr(part.function, "__code__") else -1
         if expected not in {-1, len(part.reads)}:
             text = f"pipeline {part.name!r} takes {expected} DataFrames and reads {len(part.reads)}"
@@ -117,7 +118,6 @@ def _services(graph: Graph) -> Iterator[Problem]:
     for part in graph.parts:
         if not isinstance(part, Service):
             continue
-        yield from _declared(graph, part, [*part.reads, *part.writes])
         signature = read_signature(part.function)
         if signature.unreadable:
             text = f"service {part.name!r}: its annotations cannot be read: {signature.unreadable}"
@@ -201,14 +201,24 @@ def _declared(graph: Graph, part: Part, used: list[object]) -> Iterator[Problem]
             yield Problem("part.undeclared", text, did_you_mean(data.name, known), part.place)
 
 
-def _sources(graph: Graph) -> Iterator[Problem]:
+def _used(part: Part) -> list[object]:
+    match part:
+        case Source():
+            return [part.into]
+        case Pipeline():
+            return [*part.reads, part.writes]
+        case Service():
+            return [*part.reads, *part.writes]
+
+
+def _uses(graph: Graph) -> Iterator[Problem]:
     for part in graph.parts:
-        if part.kind == "source":
-            yield from _declared(graph, part, [part.into])
+        yield from _declared(graph, part, _used(part))
 
 
 def _cycles(graph: Graph) -> Iterator[Problem]:
-    for path in undeclared_cycles(graph):
+    whole = tuple(part for part in graph.parts if not any(_declared(graph, part, _used(part))))
+    for path in undeclared_cycles(replace(graph, parts=whole)):
         closing = graph.part(path[-1])
         text = f"records go round for ever: {' → '.join((*path, path[0]))}"
         hint = f"if that is meant: writes=feedback(...) at {path[-1]}"
@@ -222,7 +232,7 @@ def _types(types: tuple[Any, ...]) -> str:
 _RULES: tuple[Callable[[Graph], Iterator[Problem]], ...] = (
     _names,
     _data,
-    _sources,
+    _uses,
     _pipelines,
     _services,
     _cycles,

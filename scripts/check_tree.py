@@ -1,0 +1,46 @@
+"""Check what no linter does: the size of modules and functions, and the names of classes.
+
+A module past 400 lines says why ("Long because ...") in its docstring; past 600 it is split.
+"""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+SHORT, LONG = 400, 600
+SCREEN = 60
+VAGUE = ("Manager", "Helper", "Helpers", "Utils", "Util", "Base", "Info")
+ROOTS = ("src", "apps", "bench", "scripts", "tests")
+
+
+def complaints(path: Path) -> Iterator[str]:
+    """Yield what is wrong with one module."""
+    text = path.read_text(encoding="utf-8")
+    count = text.count("\n")
+    tree = ast.parse(text, str(path))
+    if count > LONG:
+        yield f"{path}: {count} lines; split it ({LONG} at most)"
+    elif count > SHORT and "Long because" not in (ast.get_docstring(tree) or ""):
+        yield f'{path}: {count} lines; split it, or say "Long because ..." in its docstring'
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            if length > SCREEN:
+                yield f"{path}:{node.lineno}: {node.name} has {length} lines; a screen is {SCREEN}"
+        elif isinstance(node, ast.ClassDef) and node.name.endswith(VAGUE):
+            yield f"{path}:{node.lineno}: {node.name} says nothing; name what it is"
+
+
+def main() -> int:
+    """Print every complaint; return 1 where there is one."""
+    modules = sorted(path for root in ROOTS for path in Path(root).rglob("*.py"))
+    found = [text for path in modules for text in complaints(path)]
+    for text in found:
+        print(text)
+    print(f"{len(modules)} modules, {len(found)} complaints")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

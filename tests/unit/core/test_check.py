@@ -1,0 +1,253 @@
+"""Each mistake an author can make, and the problem it gives."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+import pytest
+
+from penstock import App, State, feedback, real_time, record
+from penstock.core.check import check
+
+
+@record(key="id", time="at")
+class Event:
+    id: str
+    at: datetime
+
+
+@record()
+class Free:
+    text: str
+
+
+@record(key="nmae")
+class Misspelt:
+    name: str
+
+
+class Plain:
+    pass
+
+
+def duplicate_name(app):
+    app.stream("events", Event)
+    app.table("events", Event)
+
+
+def invalid_name(app):
+    app.stream("my events", Event)
+
+
+def reserved_name(app):
+    app.stream("__offsets", Event)
+
+
+def no_record(app):
+    app.stream("events", Plain)
+
+
+def misspelt_key(app):
+    app.stream("events", Misspelt)
+
+
+def unreadable_retention(app):
+    app.stream("events", Event, retention="7 parsecs")
+
+
+def no_partitions(app):
+    app.stream("events", Event, partitions=0)
+
+
+def no_replicas(app):
+    app.stream("events", Event, replication=0)
+
+
+def table_without_key(app):
+    app.table("latest", Free)
+
+
+def stream_without_key(app):
+    app.stream("events", Free, partition_by="key")
+
+
+def disorder_without_time(app):
+    app.stream("events", Free, disorder="5s")
+
+
+def lake_partitioned_by_nothing(app):
+    app.lake("archive", Event, partition_by="dya")
+
+
+def wrong_type_taken(app):
+    @app.service(reads=app.stream("events", Event))
+    def watch(event: Free) -> None: ...
+
+
+def untyped_parameter(app):
+    @app.service(reads=app.stream("events", Event))
+    def watch(event) -> None: ...
+
+
+def unknown_parameter(app):
+    @app.service(reads=app.stream("events", Event))
+    def watch(event: Event, other: int) -> None: ...
+
+
+def wrong_type_given(app):
+    @app.service(reads=app.stream("events", Event), writes=app.stream("out", Event))
+    def watch(event: Event) -> Iterable[Event | Free]: ...
+
+
+def never_given(app):
+    @app.service(
+        reads=app.stream("events", Event),
+        writes=(app.stream("out", Event), app.stream("free", Free)),
+    )
+    def watch(event: Event) -> Iterator[Event]: ...
+
+
+def untyped_result(app):
+    @app.service(reads=app.stream("events", Event))
+    def watch(event: Event): ...
+
+
+def unreadable_annotation(app):
+    @app.service(reads=app.stream("events", Event))
+    def watch(event: "Nowhere") -> None: ...  # noqa: F821
+
+
+def state_without_key(app):
+    @app.service(reads=app.stream("events", Free))
+    def watch(event: Free, seen: State[int]) -> None: ...
+
+
+def state_over_unequal_partitions(app):
+    @app.service(reads=(app.stream("a", Event), app.stream("b", Event, partitions=3)))
+    def watch(event: Event, seen: State[int]) -> None: ...
+
+
+def reads_a_text(app):
+    app.stream("events", Event)
+
+    @app.service(reads="evnts")
+    def watch(event: Event) -> None: ...
+
+
+def writes_a_text(app):
+    @app.pipeline(reads=app.stream("events", Event), writes="evnts")
+    def copy(events): ...
+
+
+def undeclared_stream(app):
+    @app.service(reads=App("other").stream("theirs", Event))
+    def watch(event: Event) -> None: ...
+
+
+def wrong_number_of_frames(app):
+    @app.pipeline(reads=app.stream("events", Event), writes=app.stream("out", Event))
+    def join(events, others): ...
+
+
+def real_time_lake(app):
+    @app.pipeline(
+        reads=app.stream("events", Event), writes=app.lake("all", Event), trigger=real_time()
+    )
+    def copy(events): ...
+
+
+def undeclared_cycle(app):
+    events = app.stream("events", Event)
+
+    @app.service(reads=events, writes=events)
+    def echo(event: Event) -> Event: ...
+
+
+MISTAKES = {
+    duplicate_name: "name.twice",
+    invalid_name: "name.invalid",
+    reserved_name: "name.invalid",
+    no_record: "data.not-a-record",
+    misspelt_key: "record.key-unknown",
+    unreadable_retention: "data.option",
+    no_partitions: "data.option",
+    no_replicas: "data.option",
+    table_without_key: "table.no-key",
+    stream_without_key: "stream.no-key",
+    disorder_without_time: "stream.no-time",
+    lake_partitioned_by_nothing: "lake.partition",
+    wrong_type_taken: "service.takes",
+    untyped_parameter: "service.takes",
+    unknown_parameter: "service.parameter",
+    wrong_type_given: "service.gives",
+    never_given: "service.never-gives",
+    untyped_result: "service.gives",
+    unreadable_annotation: "service.annotation",
+    state_without_key: "service.no-key",
+    state_over_unequal_partitions: "service.partitions",
+    reads_a_text: "part.not-data",
+    writes_a_text: "part.not-data",
+    undeclared_stream: "part.undeclared",
+    wrong_number_of_frames: "pipeline.parameters",
+    real_time_lake: "pipeline.real-time",
+    undeclared_cycle: "graph.cycle",
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.__name__)
+def test_each_mistake_is_found_with_its_place(mistake):
+    app = App("wrong")
+    mistake(app)
+    problems = check(app.graph)
+    assert {problem.code for problem in problems} == {MISTAKES[mistake]}
+    assert all(problem.place and problem.place.file == __file__ for problem in problems)
+
+
+def test_all_mistakes_come_in_one_answer():
+    app = App("wrong")
+    for mistake in MISTAKES:
+        mistake(app)
+    assert {problem.code for problem in check(app.graph)} >= set(MISTAKES.values())
+
+
+def test_problems_come_in_the_order_of_the_source():
+    app = App("wrong")
+    table_without_key(app)
+    invalid_name(app)
+    lines = [problem.place.line for problem in check(app.graph)]
+    assert lines == sorted(lines)
+
+
+def test_a_declared_cycle_is_no_problem():
+    app = App("right")
+    events = app.stream("events", Event)
+
+    @app.service(reads=events, writes=feedback(events))
+    def echo(event: Event) -> Event: ...
+
+    assert check(app.graph) == []
+
+
+def test_every_cycle_is_shown_as_the_way_records_go():
+    app = App("wrong")
+    one, two = app.stream("one", Event), app.stream("two", Event)
+
+    @app.service(reads=one, writes=two)
+    def there(event: Event) -> Event: ...
+
+    @app.service(reads=two, writes=one)
+    def back(event: Event) -> Event: ...
+
+    @app.service(reads=two, writes=two)
+    def loop(event: Event) -> Event: ...
+
+    said = [problem.message for problem in check(app.graph)]
+    assert len(said) == 2
+    assert any("there" in text and "back" in text for text in said)
+    assert any("two → loop → two" in text for text in said)
+
+
+def test_a_hint_names_what_was_probably_meant():
+    app = App("wrong")
+    reads_a_text(app)
+    hints = [problem.hint for problem in check(app.graph)]
+    assert "did you mean 'events'?" in hints
