@@ -1,0 +1,1 @@
+"""Pipelines on Spark: the only importer of PySpark, and only when something runs."""

@@ -1,0 +1,230 @@
+"""The Spark session: one JVM for each process, set up so that nobody has to tune it first."""
+
+import atexit
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Self
+
+import pyspark
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from penstock.core.settings import Settings, SparkSettings
+from penstock.errors import ConfigurationError, TransientError
+from penstock.machine.files import last_lines
+from penstock.machine.jars import JarSet, jar_paths
+from penstock.machine.java import find_java, spark_java_home
+from penstock.machine.places import Places
+from penstock.pipelines.scratch import Scratch
+
+__all__ = ["local_session", "session"]
+
+STOP_TIMEOUT = timedelta(seconds=20)
+"""How long the JVM may take to end by itself before it is killed."""
+
+_TASK_ATTEMPTS = 4
+"""Local Spark gives a task one attempt, so a Python worker that dies would end the query."""
+
+_ANY_LOCAL = "local[*]"
+_LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The files of one session: its log, what the JVM prints, and what dies with it."""
+
+    log: Path
+    printed: Path
+    scratch: Scratch
+
+    @classmethod
+    def of(cls, places: Places, name: str) -> Self:
+        places.logs.mkdir(parents=True, exist_ok=True)
+        return cls(
+            places.logs / f"{name}.spark.log",
+            places.logs / f"{name}.spark.out",
+            Scratch(places.home / "spark", name=name),
+        )
+
+
+@contextmanager
+def session(
+    settings: Settings, places: Places, *, name: str, slots: int = 0
+) -> Iterator[SparkSession]:
+    """Give this process's Spark session and end it, JVM included, with the block.
+
+    A session that runs already in this process is joined, and left running. ``slots`` is how many
+    tasks must be able to run side by side; a master of ``local[*]`` grows to it.
+
+    Raises ConfigurationError where Java or the jars are missing or the JVM does not start.
+    """
+    if (running := SparkSession.getActiveSession()) is not None:
+        yield running
+        return
+    files = _Files.of(places, name)
+    try:
+        found = _start(settings.spark, files, name=name, slots=slots)
+        try:
+            yield found
+        finally:
+            _end(found)
+    finally:
+        files.scratch.remove()
+
+
+def local_session(directory: Path | None = None) -> SparkSession:
+    """Start a local Spark session for tests: two cores, files below a directory of its own.
+
+    Without a directory a temporary one is made, and removed when the process ends. The caller
+    stops the session; the JVM ends with the process, however the process ends.
+    """
+    if directory is None:
+        directory = Path(tempfile.mkdtemp(prefix="penstock-spark-"))
+        atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    settings = replace(SparkSettings(), master=f"local[2,{_TASK_ATTEMPTS}]")
+    return _start(settings, _Files.of(Places(directory), "test"), name="test")
+
+
+def _start(settings: SparkSettings, files: _Files, *, name: str, slots: int = 0) -> SparkSession:
+    # Read by PySpark itself and by the scripts that start the JVM; a SPARK_HOME of another version
+    # or a `python3` without our packages would fail far from its cause.
+    os.environ.update(
+        JAVA_HOME=str(spark_java_home(find_java())),
+        SPARK_HOME=str(Path(pyspark.__file__).parent),
+        PYSPARK_PYTHON=sys.executable,
+        PYSPARK_DRIVER_PYTHON=sys.executable,
+    )
+    conf = SparkConf(loadDefaults=False)
+    for key, value in _options(settings, files, name=name, slots=slots).items():
+        conf.set(key, value)
+    with _our_interrupt_handler():
+        gateway = _launch(conf, files)
+        return SparkSession(SparkContext(conf=conf, gateway=gateway))
+
+
+def _options(settings: SparkSettings, files: _Files, *, name: str, slots: int) -> dict[str, str]:
+    local = settings.master.startswith("local")
+    cores = len(os.sched_getaffinity(0))
+    options = {
+        "spark.app.name": f"penstock.{name}",
+        "spark.master": _master(settings.master, max(cores, slots)),
+        "spark.driver.memory": settings.driver_memory,
+        "spark.driver.extraJavaOptions": _java_options(files),
+        "spark.local.dir": str(files.scratch.path),
+        "spark.sql.warehouse.dir": str(files.scratch.path / "warehouse"),
+        **_FIXED,
+    }
+    if shuffles := settings.shuffle_partitions or (cores if local else 0):
+        options["spark.sql.shuffle.partitions"] = str(shuffles)
+    jars = [str(path) for path in jar_paths(JarSet.SPARK)]
+    if local:
+        # One JVM is everything: its class path spares copying the jars at each start.
+        options["spark.driver.extraClassPath"] = os.pathsep.join(jars)
+        options["spark.driver.host"] = options["spark.driver.bindAddress"] = _LOOPBACK
+        options["spark.executorEnv.PYTHONPATH"] = os.pathsep.join(filter(os.path.isabs, sys.path))
+    else:
+        options["spark.jars"] = ",".join(jars)
+    return options | dict(settings.options)
+
+
+_FIXED: Mapping[str, str] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.scheduler.mode": "FAIR",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.streaming.stopTimeout": "30s",
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+
+
+def _java_options(files: _Files) -> str:
+    properties = {
+        "log4j2.configurationFile": Path(__file__).with_name("log4j2.properties").as_uri(),
+        "penstock.log": str(files.log),
+        "java.io.tmpdir": str(files.scratch.path),
+    }
+    quoted = [f'"-D{name}={value}"' for name, value in properties.items()]
+    return " ".join(["-XX:+UseParallelGC", *quoted])
+
+
+def _master(master: str, slots: int) -> str:
+    return f"local[{slots},{_TASK_ATTEMPTS}]" if master == _ANY_LOCAL else master
+
+
+def _launch(conf: SparkConf, files: _Files) -> Any:
+    """Start the JVM, what it prints in a file.
+
+    The JVM reads a pipe from this process and exits at its end, so that it dies with us even when
+    we are killed.
+    """
+    with files.printed.open("wb") as printed:
+        try:
+            start: Callable[..., Any] = launch_gateway
+            return start(conf, {"stdout": printed, "stderr": subprocess.STDOUT})
+        except PySparkRuntimeError as error:
+            raise ConfigurationError(
+                "Spark's JVM does not start",
+                code="spark.not-started",
+                detail=" / ".join(last_lines(files.printed, count=3)),
+                hint=f"penstock doctor; everything it said is in {files.printed}",
+            ) from error
+
+
+@contextmanager
+def _our_interrupt_handler() -> Iterator[None]:
+    """Keep PySpark from taking Ctrl-C, which is for whoever runs the parts."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ours = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, ours)
+
+
+def _end(found: SparkSession) -> None:
+    """Stop the session and its JVM, by force after :data:`STOP_TIMEOUT`."""
+    # PySpark has no public way to end its JVM.
+    gateway: Any = SparkContext._gateway  # noqa: SLF001
+    try:
+        found.stop()
+    finally:
+        SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+        gateway.shutdown()
+        _end_process(gateway.proc)
+
+
+def _end_process(process: "subprocess.Popen[bytes]") -> None:
+    if process.stdin:
+        process.stdin.close()
+    try:
+        process.wait(STOP_TIMEOUT.total_seconds())
+    except subprocess.TimeoutExpired as error:
+        process.kill()
+        process.wait()
+        raise TransientError(
+            "Spark's JVM did not end by itself and was killed",
+            code="spark.not-stopped",
+            detail=f"after {STOP_TIMEOUT.total_seconds():g}s",
+        ) from error

@@ -1,0 +1,89 @@
+"""The session starts quietly, works with our interpreter, and never outlives its process."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import psutil
+
+_WAIT_SECONDS = 60
+
+
+def _script(tmp_path: Path, body: str) -> list[str]:
+    text = f"""
+        import os, sys
+        from pathlib import Path
+        from penstock.core.settings import Settings
+        from penstock.machine.places import Places
+        from penstock.pipelines.session import session
+
+        places = Places(Path({str(tmp_path)!r}))
+        """
+    return [sys.executable, "-c", textwrap.dedent(text) + textwrap.dedent(body)]
+
+
+def _descendants(process: "subprocess.Popen[str]") -> list[psutil.Process]:
+    return psutil.Process(process.pid).children(recursive=True)
+
+
+def test_a_killed_driver_leaves_neither_jvm_nor_python_worker_behind(tmp_path: Path):
+    command = _script(
+        tmp_path,
+        """
+        with session(Settings(), places, name="killed") as spark:
+            total = spark.range(4).rdd.map(lambda row: row.id).sum()
+            print("ready", total, flush=True)
+            sys.stdin.read()
+        """,
+    )
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready 6\n"
+    family = _descendants(process)
+    names = " ".join(child.name() for child in family)
+    assert "java" in names
+    assert "python" in names
+
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=_WAIT_SECONDS)
+
+    _, alive = psutil.wait_procs(family, timeout=_WAIT_SECONDS)
+    assert alive == []
+
+
+def test_a_session_says_nothing_on_the_terminal_and_ends_with_its_block(tmp_path: Path):
+    command = _script(
+        tmp_path,
+        """
+        import pyspark
+        handler = __import__("signal").getsignal(2)
+        with session(Settings(), places, name="quiet", slots=5) as spark:
+            assert spark.range(3).count() == 3
+            assert spark.sparkContext.master == "local[5,4]"
+            assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+            with session(Settings(), places, name="inner") as inner:
+                assert inner is spark
+            proc = pyspark.SparkContext._gateway.proc
+        assert proc.poll() is not None
+        assert __import__("signal").getsignal(2) is handler
+        assert list(places.home.glob("spark/quiet-*")) == []
+        assert not Path("spark-warehouse").exists()
+        """,
+    )
+
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=2 * _WAIT_SECONDS, check=False
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (tmp_path / "logs" / "quiet.spark.log").exists()
+
+
+def test_python_workers_run_our_interpreter(spark):
+    found = spark.range(1).rdd.map(lambda _: __import__("sys").executable).first()
+    assert found == sys.executable
