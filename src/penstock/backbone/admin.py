@@ -1,0 +1,125 @@
+"""Calls to the cluster that every one ends: with an answer, or with an error after the timeout."""
+
+from collections.abc import Mapping
+from concurrent.futures import Future
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its __init__ re-exports
+    AdminClient,
+    ListOffsetsResultInfo,
+    OffsetSpec,
+)
+
+from penstock.backbone.client import LOG
+from penstock.backbone.connection import Connection
+from penstock.backbone.failures import cause, failure, unreachable
+from penstock.backbone.logrecord import Offsets, Partition
+from penstock.errors import PenstockError
+
+__all__ = ["Admin", "Replicas", "topic_partitions"]
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+_FIRST = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+_NEXT = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+_GRACE = 2.0
+"""Seconds beyond the request's own timeout before an answer is given up."""
+
+
+def topic_partitions(offsets: Offsets) -> list[TopicPartition]:
+    """Return offsets in the client's words, in order."""
+    return [TopicPartition(topic, number, at) for (topic, number), at in sorted(offsets.items())]
+
+
+class Replicas(NamedTuple):
+    """Where one partition is kept; ``leader`` is -1 while it has none."""
+
+    leader: int
+    brokers: tuple[int, ...]
+
+
+class Admin:
+    """The cluster's own business: metadata, offsets, and whatever returns futures."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.timeout = connection.settings.request_timeout.total_seconds()
+
+    @cached_property
+    def client(self) -> AdminClient:
+        """The client itself, made when it is first needed."""
+        return AdminClient(self.connection.client_config(), logger=LOG)
+
+    def failure(self, error: KafkaError, *, doing: str) -> PenstockError:
+        """Return the error to raise for what the client reports."""
+        return failure(error, doing=doing, bootstrap=self.connection.bootstrap)
+
+    def outcome(self, future: "Future[T]", *, doing: str) -> T | KafkaError:
+        """Wait for one answer, which may be a refusal; raise only if there is none in time."""
+        try:
+            return future.result(self.timeout + _GRACE)
+        except KafkaException as error:
+            return cause(error)
+        except TimeoutError as error:
+            raise unreachable(
+                doing=doing,
+                bootstrap=self.connection.bootstrap,
+                reason=f"no answer within {self.timeout:g}s",
+            ) from error
+
+    def answer(self, future: "Future[T]", *, doing: str) -> T:
+        """Wait for one answer; raise the error it is, or the one for no answer in time."""
+        outcome = self.outcome(future, doing=doing)
+        if isinstance(outcome, KafkaError):
+            raise self.failure(outcome, doing=doing)
+        return outcome
+
+    def answers(self, futures: "Mapping[K, Future[T]]", *, doing: str) -> dict[K, T]:
+        """Wait for several answers; raise the first error."""
+        return {name: self.answer(future, doing=doing) for name, future in futures.items()}
+
+    def topics(self) -> dict[str, list[Replicas]]:
+        """Return for each topic that exists its partitions, by number."""
+        try:
+            metadata = self.client.list_topics(timeout=self.timeout)
+        except KafkaException as error:
+            raise self.failure(cause(error), doing="reading the list of topics") from error
+        return {
+            name: [
+                Replicas(leader=partition.leader, brokers=tuple(partition.replicas))
+                for _, partition in sorted(found.partitions.items())
+            ]
+            for name, found in metadata.topics.items()
+            if found.error is None
+        }
+
+    def offsets(
+        self, wanted: Mapping[Partition, Any], *, committed: bool, doing: str
+    ) -> dict[Partition, int]:
+        """Return the offsets that the specifications (``OffsetSpec``) stand for; -1: there is none.
+
+        ``committed`` asks for the last stable offset where the end is wanted: what a reader of
+        committed records can reach.
+        """
+        if not wanted:
+            return {}
+        level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+        futures: dict[TopicPartition, Future[ListOffsetsResultInfo]] = self.client.list_offsets(
+            {TopicPartition(*partition): spec for partition, spec in wanted.items()},
+            isolation_level=level,
+            request_timeout=self.timeout,
+        )
+        found = self.answers(futures, doing=doing)
+        return {(at.topic, at.partition): info.offset for at, info in found.items()}
+
+    def ends(
+        self, partitions: list[Partition], *, committed: bool = False
+    ) -> dict[Partition, tuple[int, int]]:
+        """Return the first and the next offset of each partition."""
+        doing = "reading the ends of " + ", ".join(sorted({topic for topic, _ in partitions}))
+        lows = self.offsets(dict.fromkeys(partitions, _FIRST), committed=committed, doing=doing)
+        highs = self.offsets(dict.fromkeys(partitions, _NEXT), committed=committed, doing=doing)
+        return {partition: (lows[partition], highs[partition]) for partition in partitions}

@@ -1,0 +1,59 @@
+"""A throw-away broker and throw-away topics, for tests that want the real thing."""
+
+import re
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from penstock.backbone.broker import EmbeddedBroker
+from penstock.backbone.connection import Connection
+from penstock.backbone.topics import Topics
+from penstock.core.settings import KafkaSettings
+from penstock.core.topic import TopicSpec
+
+__all__ = ["TopicFactory", "temporary_broker"]
+
+_PREFIX_LIMIT = 80
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@contextmanager
+def temporary_broker(settings: KafkaSettings | None = None) -> Iterator[Connection]:
+    """Run an embedded broker (or the three of ``brokers=3``) in a temporary directory.
+
+    The broker stops and its data are deleted when the block ends, and also when this process is
+    killed; the directory of a killed process is left to the system's cleaning.
+    """
+    settings = settings or KafkaSettings()
+    with (
+        tempfile.TemporaryDirectory(prefix="penstock-broker-") as directory,
+        EmbeddedBroker(Path(directory), settings) as broker,
+    ):
+        yield Connection(
+            bootstrap=broker.bootstrap, settings=replace(settings, bootstrap=broker.bootstrap)
+        )
+
+
+class TopicFactory:
+    """Makes topics with unique names that begin with the name of the test.
+
+    Calling it declares a topic and returns its name; :meth:`name` only makes up a name.
+    """
+
+    def __init__(self, connection: Connection, *, prefix: str = "test") -> None:
+        self._topics = Topics(connection)
+        self._prefix = _NOT_IN_A_NAME.sub("-", prefix)[:_PREFIX_LIMIT].strip("-")
+
+    def __call__(self, label: str = "topic", **spec: Any) -> str:
+        """Declare a topic with the fields of a :class:`TopicSpec` and return its name."""
+        declared = TopicSpec(name=self.name(label), **spec)
+        self._topics.declare([declared])
+        return declared.name
+
+    def name(self, label: str = "topic") -> str:
+        """Return a name that no topic has yet."""
+        return f"{self._prefix}.{label}.{uuid.uuid4().hex[:8]}"
