@@ -1,0 +1,68 @@
+"""Lines that a person types, or that another program pipes into this one."""
+
+import os
+import select
+import sys
+from dataclasses import dataclass, field
+
+import msgspec
+
+from penstock.connectors.connector import Feed
+from penstock.connectors.lines import LineCutter
+from penstock.connectors.options import byte_count
+from penstock.errors import ConfigurationError
+
+__all__ = ["Keyboard", "keyboard", "read_lines"]
+
+_MAX_LINE = 64 << 10
+_READ_BYTES = 64 << 10
+_LOOK_UP_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keyboard:
+    """Standard input as a source; :func:`keyboard` makes it."""
+
+    max_line: int = _MAX_LINE
+    interactive: bool = field(default=True, init=False)
+
+    def describe(self) -> str:
+        """Return what it reads, for people."""
+        return "lines typed at the keyboard"
+
+    def run(self, feed: Feed) -> None:
+        """Read standard input until its end (Ctrl-D)."""
+        if sys.stdin is None or sys.stdin.closed:
+            raise ConfigurationError(
+                "there is no standard input to read",
+                code="source.no-input",
+                hint="run the source in a terminal of its own: penstock run APP --part NAME",
+            )
+        read_lines(sys.stdin.fileno(), feed, max_line=self.max_line)
+
+
+def keyboard(*, max_line: str | int = _MAX_LINE) -> Keyboard:
+    """Read lines from standard input until its end.
+
+    `penstock dev` leaves it out, because it needs a terminal: `penstock run APP --part NAME`. A
+    line is written once; one that is not yet acknowledged when the process is killed is lost.
+    """
+    return Keyboard(max_line=byte_count("max_line", max_line))
+
+
+def read_lines(descriptor: int, feed: Feed, *, max_line: int = _MAX_LINE) -> None:
+    """Put the lines of an open file, pipe or terminal into the feed until it ends."""
+    cutter = LineCutter(max_line=max_line)
+    while not feed.stop.is_set():
+        ready, _, _ = select.select([descriptor], [], [], _LOOK_UP_SECONDS)
+        if not ready:
+            feed.settle()
+            continue
+        data = os.read(descriptor, _READ_BYTES)
+        for line in cutter.feed(data):
+            feed.put(line)
+        if not data:
+            # Whoever ends the input says that the last line is whole.
+            if last := cutter.finish():
+                feed.put(msgspec.structs.replace(last, complete=True))
+            return

@@ -1,0 +1,79 @@
+"""Where lines go: records onto the stream, all others to the dead-letter topic."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Literal, Protocol
+
+from penstock.connectors.intake import Intake
+from penstock.connectors.lines import Line
+from penstock.core.deadletter import Coordinates, dead_letter_headers
+from penstock.core.graph import Graph, Source
+from penstock.core.topic import Partitioning
+from penstock.errors import DataError
+
+__all__ = ["Outcome", "Outlet", "Sending", "source_topic"]
+
+Outcome = Literal["passed", "filtered", "dead_lettered"]
+
+
+class Sending(Protocol):
+    """A producer, transactional or not."""
+
+    def send(
+        self,
+        topic: str,
+        *,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Sequence[tuple[str, bytes]] = (),
+        partition: int | Partitioning | None = None,
+    ) -> None:
+        """Queue one record."""
+
+
+def source_topic(name: str) -> str:
+    """Return what the dead letters of a source have for a topic: they never stood on one."""
+    return f"source:{name}"
+
+
+class Outlet:
+    """Writes what becomes of each line of one source."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        source: Source,
+        producer: Sending,
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._intake = Intake(source)
+        self._source = source
+        self._into = source.into.topic
+        self._dead_letters = graph.dead_letters.name
+        self._producer = producer
+        self._now = now
+
+    def write(self, line: Line, *, at: int) -> Outcome:
+        """Queue what the line gives; ``at`` is its offset where it becomes a dead letter."""
+        try:
+            entry = self._intake.take(line)
+        except DataError as error:
+            self._refuse(line, error, at)
+            return "dead_lettered"
+        if entry is None:
+            return "filtered"
+        self._producer.send(
+            self._into.name,
+            key=entry.key,
+            value=entry.value,
+            partition=self._into.partitioning,
+        )
+        return "passed"
+
+    def _refuse(self, line: Line, error: DataError, at: int) -> None:
+        name = self._source.name
+        headers = dead_letter_headers(
+            error, Coordinates(source_topic(name), 0, at), part=name, at=self._now()
+        )
+        self._producer.send(self._dead_letters, key=None, value=line.content, headers=headers)

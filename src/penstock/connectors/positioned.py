@@ -1,0 +1,118 @@
+"""Lines that can be read again onto the log, exactly once.
+
+Each transaction holds the records of some lines and the position behind them: both are committed
+or neither. A restart, however the last run ended, takes over the transactional id (which fences a
+run that is still alive somewhere) and goes on from the committed position.
+
+The position is a group without members, ``penstock.position.<app>.<source>``. Its offset on the
+stream is the position itself, its offset on the dead-letter topic the fingerprint: two numbers are
+what is needed, and both topics exist wherever the application runs.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
+
+from penstock.backbone.logrecord import Offsets, Partition
+from penstock.backbone.positions import PositionStore, position_group
+from penstock.backbone.site import Site
+from penstock.backbone.transactions import TransactionalProducer
+from penstock.connectors.connector import Position, PositionedConnector, Reading
+from penstock.connectors.lines import Line
+from penstock.connectors.outlet import Outcome, Outlet
+from penstock.connectors.progress import Progress
+from penstock.core.graph import Graph, Source
+from penstock.errors import TransientError
+
+__all__ = ["PositionedRun"]
+
+_IDLE_SECONDS = 0.1
+_FIRST_RETRY_SECONDS = 0.2
+_LONGEST_RETRY_SECONDS = 5.0
+_RETRIES = 20
+"""Failures in a row, about a minute and a half of them, before the source gives up."""
+
+
+class PositionedRun:
+    """One run of one source whose outside has positions."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        source: Source,
+        connector: PositionedConnector,
+        *,
+        site: Site,
+        progress: Progress,
+    ) -> None:
+        self._graph = graph
+        self._source = source
+        self._connector = connector
+        self._site = site
+        self._progress = progress
+        self._name = f"{graph.app}.{source.name}"
+        self._at: Partition = (source.into.topic.name, 0)
+        self._fingerprint: Partition = (graph.dead_letters.name, 0)
+        self._failures = 0
+
+    def run(self) -> None:
+        """Read until the outside ends or the site stops; what is transient is tried again."""
+        while not self._site.stop.is_set():
+            try:
+                self._session()
+            except TransientError as error:
+                self._failures += 1
+                if self._failures > _RETRIES:
+                    raise
+                self._progress.undone()
+                self._progress.degraded(error.message)
+                wait = _FIRST_RETRY_SECONDS * 2 ** (self._failures - 1)
+                self._site.stop.wait(min(wait, _LONGEST_RETRY_SECONDS))
+            else:
+                return
+
+    def _session(self) -> None:
+        """Read on from the committed position with a producer of its own."""
+        with (
+            TransactionalProducer(self._site.connection, self._name) as producer,
+            closing(self._connector.open(self._committed())) as reading,
+        ):
+            self._progress.running()
+            outlet = Outlet(self._graph, self._source, producer)
+            while not self._site.stop.is_set():
+                if lines := reading.read():
+                    self._transact(lines, reading, producer, outlet)
+                elif reading.ended:
+                    self._progress.ended("read to its end")
+                    return
+                else:
+                    self._site.stop.wait(_IDLE_SECONDS)
+
+    def _transact(
+        self,
+        lines: Sequence[Line],
+        reading: Reading,
+        producer: TransactionalProducer,
+        outlet: Outlet,
+    ) -> None:
+        self._progress.took(len(lines))
+        with self._progress.waiting():
+            producer.begin()
+            outcomes: Counter[Outcome] = Counter(outlet.write(line, at=line.at) for line in lines)
+            producer.commit(self._offsets(reading.position), group=position_group(self._name))
+        self._progress.settled(
+            passed=outcomes["passed"],
+            filtered=outcomes["filtered"],
+            dead_lettered=outcomes["dead_lettered"],
+        )
+        self._progress.running()
+        self._failures = 0
+
+    def _committed(self) -> Position | None:
+        offsets = PositionStore(self._site.connection).read(self._name)
+        if self._at not in offsets:
+            return None
+        return Position(offsets[self._at], offsets.get(self._fingerprint, 0))
+
+    def _offsets(self, position: Position) -> Offsets:
+        return {self._at: position.at, self._fingerprint: position.fingerprint}

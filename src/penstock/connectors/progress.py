@@ -1,0 +1,148 @@
+"""What a running source says about itself, every second, also while it waits for Kafka."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
+
+from penstock.core.report import Counts, PartReport, PartState
+from penstock.errors import PenstockError
+
+__all__ = ["Progress"]
+
+_REPORT_SECONDS = 1.0
+_PATIENCE_SECONDS = 3.0
+"""A source that has waited this long for Kafka says so."""
+
+
+class Progress:
+    """The counts and the state of one source, reported from a thread of its own.
+
+    One thread counts, the reporting thread reads: each count is replaced as a whole, so every
+    report is balanced. As a context manager it reports "starting" first and "stopped" or "failed"
+    last.
+    """
+
+    def __init__(
+        self,
+        part: str,
+        report: Callable[[PartReport], None],
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._part = part
+        self._report = report
+        self._clock = clock
+        self._counts = Counts()
+        self._state: PartState = "starting"
+        self._reason = ""
+        self._waiting_since: float | None = None
+        self._detail: dict[str, str] = {}
+        self._reported = (clock(), Counts())
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"report-{part}", daemon=True)
+
+    def took(self, lines: int) -> None:
+        """Count lines as received and in flight."""
+        self._count(received=lines, in_flight=lines)
+
+    def settled(self, *, passed: int, filtered: int, dead_lettered: int) -> None:
+        """Count lines in flight as done; a record or a dead letter of each is on the log."""
+        total = passed + filtered + dead_lettered
+        self._count(
+            passed=passed,
+            filtered=filtered,
+            dead_lettered=dead_lettered,
+            in_flight=-total,
+            written=passed,
+        )
+
+    def undone(self) -> None:
+        """Forget the lines in flight: they will be read again."""
+        self._count(received=-self._counts.in_flight, in_flight=-self._counts.in_flight)
+
+    def running(self) -> None:
+        """Say that all is well."""
+        self._state, self._reason = "running", ""
+
+    def degraded(self, reason: str) -> None:
+        """Say that it does not go on, and why."""
+        self._state, self._reason = "degraded", reason
+
+    def ended(self, reason: str) -> None:
+        """Say why there is no more to come."""
+        self._reason = reason
+
+    def tell(self, fact: str, text: str) -> None:
+        """Show a fact in the reports that follow."""
+        self._detail = {**self._detail, fact: text}
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Mark a wait for Kafka; one that is long is reported as degraded."""
+        self._waiting_since = self._clock()
+        try:
+            yield
+        finally:
+            self._waiting_since = None
+
+    def snapshot(self) -> PartReport:
+        """Return the report of this moment; rates are those since the last one."""
+        now, counts = self._clock(), self._counts
+        since, before = self._reported
+        seconds = max(now - since, 1e-6)
+        self._reported = (now, counts)
+        state, reason = self._condition(now)
+        return PartReport(
+            part=self._part,
+            kind="source",
+            state=state,
+            reason=reason,
+            at=now,
+            counts=counts,
+            rate_in=(counts.received - before.received) / seconds,
+            rate_out=(counts.written - before.written) / seconds,
+            detail=self._detail,
+        )
+
+    def __enter__(self) -> Self:
+        self._report(self.snapshot())
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._done.set()
+        self._thread.join()
+        self._waiting_since = None
+        self._state = "failed" if error else "stopped"
+        if error:
+            self._reason = error.message if isinstance(error, PenstockError) else repr(error)
+        self._report(self.snapshot())
+
+    def _run(self) -> None:
+        while not self._done.wait(_REPORT_SECONDS):
+            self._report(self.snapshot())
+
+    def _condition(self, now: float) -> tuple[PartState, str]:
+        since = self._waiting_since
+        if self._state == "running" and since is not None and now - since > _PATIENCE_SECONDS:
+            return "degraded", f"waiting for Kafka for {now - since:.0f}s"
+        return self._state, self._reason
+
+    def _count(self, **changes: int) -> None:
+        counts = self._counts
+        self._counts = Counts(
+            received=counts.received + changes.get("received", 0),
+            passed=counts.passed + changes.get("passed", 0),
+            filtered=counts.filtered + changes.get("filtered", 0),
+            dead_lettered=counts.dead_lettered + changes.get("dead_lettered", 0),
+            in_flight=counts.in_flight + changes.get("in_flight", 0),
+            written=counts.written + changes.get("written", 0),
+        )

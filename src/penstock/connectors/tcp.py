@@ -1,0 +1,220 @@
+"""Lines over TCP, from many senders at once.
+
+One thread reads all connections in turn. It reads only while the log takes what was read: when
+Kafka is slow or away, the kernel's buffers fill and the senders wait.
+
+There is no acknowledgement in the protocol, so a sender cannot know what arrived: lines that were
+read and not yet on the log are lost if the process is killed. There is no encryption and no login
+either: listen on loopback, or behind something that has both.
+"""
+
+import selectors
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from penstock.connectors.connector import Feed
+from penstock.connectors.lines import LineCutter
+from penstock.connectors.options import byte_count, invalid, time_span
+from penstock.core.units import duration_text, size_text
+from penstock.errors import ConfigurationError
+
+__all__ = ["TcpLines", "TcpServer", "tcp_lines"]
+
+_MAX_LINE = 64 << 10
+_MAX_CONNECTIONS = 256
+_LINE_TIMEOUT = timedelta(seconds=30)
+_LAST_PORT = 65_535
+_BACKLOG = 64
+_READ_BYTES = 64 << 10
+_LOOK_UP_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TcpLines:
+    """A listening socket as a source; :func:`tcp_lines` makes it."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    max_line: int = _MAX_LINE
+    max_connections: int = _MAX_CONNECTIONS
+    line_timeout: timedelta = _LINE_TIMEOUT
+    interactive: bool = field(default=False, init=False)
+
+    def describe(self) -> str:
+        """Return where it listens and what it allows, for people."""
+        port = self.port or "any free port"
+        return (
+            f"lines over TCP at {self.host}, {port}; at most {size_text(self.max_line)} and "
+            f"{duration_text(self.line_timeout)} a line, {self.max_connections} connections"
+        )
+
+    def run(self, feed: Feed) -> None:
+        """Listen until the feed stops."""
+        with closing(TcpServer(self, feed)) as server:
+            while not feed.stop.is_set():
+                server.turn()
+
+
+def tcp_lines(
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    max_line: str | int = _MAX_LINE,
+    max_connections: int = _MAX_CONNECTIONS,
+    line_timeout: str | timedelta = _LINE_TIMEOUT,
+) -> TcpLines:
+    """Listen for lines over TCP; port 0 takes a free one, which the source's status shows.
+
+    A line is written once, in the order of its connection, or lost if the process is killed before
+    Kafka acknowledged it. Bounded by dead letters: a line longer than ``max_line`` (its first bytes
+    are kept), one whose end does not come within ``line_timeout`` (its connection is closed), the
+    half line of a connection that breaks off. Beyond ``max_connections`` new ones are closed.
+    """
+    if not 0 <= port <= _LAST_PORT:
+        raise invalid(f"the port is {port}", hint=f"give one from 1 to {_LAST_PORT}, or 0")
+    if max_connections < 1:
+        raise invalid(f"max_connections is {max_connections}", hint="give it 1 or more")
+    return TcpLines(
+        host=host,
+        port=port,
+        max_line=byte_count("max_line", max_line),
+        max_connections=max_connections,
+        line_timeout=time_span("line_timeout", line_timeout),
+    )
+
+
+class _Connection:
+    """One sender: its socket, its unfinished line and since when that is unfinished."""
+
+    __slots__ = ("began_at", "cutter", "socket")
+
+    def __init__(self, connected: socket.socket, max_line: int) -> None:
+        self.socket = connected
+        self.cutter = LineCutter(max_line=max_line)
+        self.began_at: float | None = None
+
+
+class TcpServer:
+    """A listening socket and its connections, served in one thread, one turn after another."""
+
+    def __init__(
+        self, spec: TcpLines, feed: Feed, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._spec = spec
+        self._feed = feed
+        self._clock = clock
+        self._accepted = self._refused = self._broken = 0
+        self._listener = _listen(spec.host, spec.port)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._listener, selectors.EVENT_READ)
+        host, port = self._listener.getsockname()[:2]
+        feed.tell("listening on", f"{host}:{port}")
+        self._tell()
+
+    def turn(self) -> None:
+        """Read once from every connection that has something, or wait a moment for one."""
+        ready = self._selector.select(_LOOK_UP_SECONDS)
+        for key, _ in ready:
+            if key.data is None:
+                self._accept()
+            else:
+                self._read(key.data)
+        for connection in list(self._overdue()):
+            self._end(connection)
+        if not ready:
+            self._feed.settle()
+
+    def close(self) -> None:
+        """Close the listener and every connection; half lines become dead letters."""
+        for connection in list(self._connections()):
+            self._end(connection)
+        self._selector.close()
+        self._listener.close()
+
+    def _accept(self) -> None:
+        try:
+            connected, _ = self._listener.accept()
+        except OSError:  # it went away again, or this process may open no more files
+            self._refused += 1
+            self._tell()
+            return
+        if self._open >= self._spec.max_connections:
+            self._refused += 1
+            connected.close()
+        else:
+            self._accepted += 1
+            connected.settimeout(0.0)
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            connection = _Connection(connected, self._spec.max_line)
+            self._selector.register(connected, selectors.EVENT_READ, connection)
+        self._tell()
+
+    def _read(self, connection: _Connection) -> None:
+        try:
+            data = connection.socket.recv(_READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:  # the sender broke off
+            data = b""
+        if not data:
+            self._end(connection)
+            return
+        lines = connection.cutter.feed(data)
+        for line in lines:
+            self._feed.put(line)
+        if not connection.cutter.pending:
+            connection.began_at = None
+        elif lines or connection.began_at is None:
+            connection.began_at = self._clock()
+
+    def _end(self, connection: _Connection) -> None:
+        self._selector.unregister(connection.socket)
+        with suppress(OSError):
+            connection.socket.close()
+        if half := connection.cutter.finish():
+            self._broken += 1
+            self._feed.put(half)
+        self._tell()
+
+    def _overdue(self) -> Iterator[_Connection]:
+        latest = self._clock() - self._spec.line_timeout.total_seconds()
+        for connection in self._connections():
+            if connection.began_at is not None and connection.began_at <= latest:
+                yield connection
+
+    def _connections(self) -> Iterator[_Connection]:
+        for key in self._selector.get_map().values():
+            if key.data is not None:
+                yield key.data
+
+    @property
+    def _open(self) -> int:
+        return len(self._selector.get_map()) - 1
+
+    def _tell(self) -> None:
+        text = f"{self._open} open, {self._accepted} so far"
+        if self._refused:
+            text += f", {self._refused} refused"
+        if self._broken:
+            text += f", {self._broken} broken off inside a line"
+        self._feed.tell("connections", text)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, *_, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot listen on {host}:{port}: {error.strerror or error}",
+            code="source.cannot-listen",
+            hint="give tcp_lines another port; 0 takes any that is free",
+        ) from error
+    listener.settimeout(0.0)
+    return listener

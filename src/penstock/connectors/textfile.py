@@ -1,0 +1,226 @@
+"""Lines of a text file, exactly once.
+
+A file is read from its start, and after a restart from where it was left. It may grow; what has
+been read must stay as it was, which the fingerprint of a position checks. A file that was cut,
+rewritten or replaced is refused: what to do with the lines lost in between is a person's decision,
+and the way out is a source of another name, which starts at the beginning.
+"""
+
+import hashlib
+import os
+import stat
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from penstock.connectors.connector import Position
+from penstock.connectors.lines import Line, LineCutter
+from penstock.connectors.options import byte_count, invalid
+from penstock.connectors.pace import Pace
+from penstock.core.units import size_text
+from penstock.errors import ConfigurationError
+
+__all__ = ["FileReading", "TextFile", "text_file"]
+
+_MAX_LINE = 1 << 20
+_READ_BYTES = 1 << 20
+_READS_AT_ONCE = 64
+"""How much of one endless line is passed over before the source looks up again."""
+_BATCH_LINES = 5_000
+"""The most lines of one transaction."""
+_FINGERPRINT_BYTES = 4 << 10
+"""How much of the start, and of the end of what was read, is compared."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextFile:
+    """A text file as a source; :func:`text_file` makes it."""
+
+    path: Path
+    follow: bool = False
+    repeat: bool = False
+    rate: float | None = None
+    max_line: int = _MAX_LINE
+    interactive: bool = field(default=False, init=False)
+
+    def describe(self) -> str:
+        """Return the file and how it is read, for people."""
+        words = [f"lines of {self.path}"]
+        if self.follow:
+            words.append("as it grows")
+        if self.repeat:
+            words.append("again and again")
+        if self.rate is not None:
+            words.append(f"{self.rate:g} a second")
+        return ", ".join(words)
+
+    def open(
+        self, position: Position | None, *, clock: Callable[[], float] = time.monotonic
+    ) -> "FileReading":
+        """Open the file where it was left; ConfigurationError where it is no longer that file."""
+        with _explained(self.path):
+            # Non-blocking, because opening a named pipe would wait for its writer.
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            return FileReading(self, descriptor, position, Pace(self.rate, clock=clock))
+        except BaseException:
+            os.close(descriptor)
+            raise
+
+
+def text_file(
+    path: str | Path,
+    *,
+    follow: bool = False,
+    repeat: bool = False,
+    rate: float | None = None,
+    max_line: str | int = _MAX_LINE,
+) -> TextFile:
+    """Read a text file line by line, exactly once, also when the source is killed.
+
+    ``follow`` waits for lines that are appended; a line counts once its line end is there.
+    ``repeat`` begins again at the end, for demonstrations; such a file must not change. ``rate``
+    is the most lines per second. Without ``follow``, a last line without a line end is a line, and
+    the source ends; run again, it goes on with what was appended. A file that was cut or replaced
+    is refused. A relative path is looked up where the source runs.
+    """
+    if follow and repeat:
+        raise invalid("a file is either followed or repeated", hint="leave one of them out")
+    if rate is not None and not rate > 0:
+        raise invalid(f"the rate is {rate!r} lines a second", hint="give it more than 0")
+    bound = byte_count("max_line", max_line)
+    return TextFile(path=Path(path), follow=follow, repeat=repeat, rate=rate, max_line=bound)
+
+
+class FileReading:
+    """One pass over a file (with ``repeat`` many rounds, whose bytes are counted on and on)."""
+
+    def __init__(
+        self, spec: TextFile, descriptor: int, position: Position | None, pace: Pace
+    ) -> None:
+        self._spec = spec
+        self._descriptor = descriptor
+        self._pace = pace
+        self._status = os.fstat(descriptor)
+        if not stat.S_ISREG(self._status.st_mode):
+            raise ConfigurationError(
+                f"{spec.path} is not a file", code="source.not-a-file", hint="name a regular file"
+            )
+        self._at = position.at if position else 0
+        self._round = self._round_of(self._at)
+        if position:
+            self._recognise(position)
+        self._cutter = LineCutter(max_line=spec.max_line, at=self._at)
+        self._scanned = self._at
+        self._waiting: deque[Line] = deque()
+        self._ended = False
+
+    @property
+    def position(self) -> Position:
+        """Where the lines given out so far end."""
+        return Position(self._at, self._fingerprint(self._at))
+
+    @property
+    def ended(self) -> bool:
+        """Whether the file is read to its end and not followed."""
+        return self._ended and not self._waiting
+
+    def read(self) -> list[Line]:
+        """Return the next lines that are there and due; at most a batch."""
+        if not self._waiting and not self._ended:
+            self._fill()
+        count = self._pace.due(min(len(self._waiting), _BATCH_LINES))
+        lines = [self._waiting.popleft() for _ in range(count)]
+        if lines:
+            self._at = lines[-1].end
+        return lines
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)
+
+    def _fill(self) -> None:
+        for _ in range(_READS_AT_ONCE):
+            with _explained(self._spec.path):
+                data = os.pread(self._descriptor, _READ_BYTES, self._scanned - self._round)
+            self._scanned += len(data)
+            self._waiting.extend(self._cutter.feed(data))
+            if not data:
+                self._reach_end()
+            if self._waiting or not data:
+                return
+
+    def _reach_end(self) -> None:
+        self._require_same_file()
+        if self._spec.follow:
+            return
+        if last := self._cutter.finish():
+            self._waiting.append(msgspec.structs.replace(last, complete=True))
+        if self._spec.repeat and self._scanned:
+            self._round = self._scanned
+        else:
+            self._ended = True
+
+    def _require_same_file(self) -> None:
+        size, read = os.fstat(self._descriptor).st_size, self._scanned - self._round
+        if size < read:
+            raise self._changed(f"it has {size} bytes, {read} were read")
+        if self._spec.repeat and size != self._status.st_size:
+            raise self._changed(f"it has {size} bytes, it had {self._status.st_size}")
+        if self._spec.follow:
+            with _explained(self._spec.path):
+                there = self._spec.path.stat()
+            if not os.path.samestat(there, self._status):
+                raise self._changed("another file has its name")
+
+    def _recognise(self, position: Position) -> None:
+        size, read = self._status.st_size, position.at - self._round
+        if size < read:
+            raise self._changed(f"it has {size} bytes, {read} were read")
+        if self._fingerprint(position.at) != position.fingerprint:
+            what = "size or content" if self._spec.repeat else f"first {read} bytes"
+            raise self._changed(f"its {what} changed")
+
+    def _round_of(self, at: int) -> int:
+        """Return the position at which the round began that ends at or behind ``at``."""
+        size = self._status.st_size
+        if not self._spec.repeat or not size:
+            return 0
+        return max(0, at - 1) // size * size
+
+    def _fingerprint(self, at: int) -> int:
+        """Return a number made of bytes before ``at``, so that growing does not change it."""
+        end = at - self._round_of(at)
+        begin = max(0, end - _FINGERPRINT_BYTES)
+        digest = hashlib.blake2b(digest_size=8)
+        if self._spec.repeat:
+            digest.update(self._status.st_size.to_bytes(8))
+        with _explained(self._spec.path):
+            digest.update(os.pread(self._descriptor, min(end, _FINGERPRINT_BYTES), 0))
+            digest.update(os.pread(self._descriptor, end - begin, begin))
+        return int.from_bytes(digest.digest()) >> 1
+
+    def _changed(self, how: str) -> ConfigurationError:
+        return ConfigurationError(
+            f"{self._spec.path} is not the file that was read so far: {how}",
+            code="source.file-changed",
+            detail=f"read so far: {size_text(self._at)}",
+            hint="put the file back, or give the source another name to read it from its start",
+        )
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ConfigurationError(
+            f"{path} cannot be read: {error.strerror}",
+            code="source.file-unreadable",
+            hint=f"ls -l {path}",
+        ) from error

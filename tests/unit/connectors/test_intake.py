@@ -1,0 +1,100 @@
+from typing import Annotated
+
+import pytest
+
+from penstock import App, limits, record
+from penstock.connectors import text_file
+from penstock.connectors.intake import Entry, Intake
+from penstock.connectors.lines import Line
+from penstock.errors import DataError
+
+
+@record(key="device")
+class Reading:
+    device: str
+    celsius: Annotated[float, limits(ge=-273.15)]
+
+
+def intake(parse=None) -> Intake:
+    app = App("test")
+    readings = app.stream("readings", Reading, max_record="100B")
+    return Intake(app.source("in", text_file("in.txt"), into=readings, parse=parse))
+
+
+def line(content: bytes) -> Line:
+    return Line(0, len(content) + 1, content, len(content))
+
+
+def reading(text: str) -> Reading | None:
+    if text.startswith("#"):
+        return None
+    device, celsius = text.split()
+    return Reading(device, float(celsius))
+
+
+def refused(taker: Intake, refused_line: Line) -> DataError:
+    with pytest.raises(DataError) as caught:
+        taker.take(refused_line)
+    return caught.value
+
+
+def test_parse_makes_the_record_whose_key_and_value_go_onto_the_log():
+    taken = intake(reading).take(line(b"boiler 71.5"))
+    assert taken == Entry(b"boiler", b'{"device":"boiler","celsius":71.5}')
+
+
+def test_a_line_that_parse_skips_gives_nothing():
+    assert intake(reading).take(line(b"# comment")) is None
+
+
+def test_without_parse_a_line_is_the_records_json():
+    taken = intake().take(line(b' {"celsius": 1, "device": "b", "colour": "red"} '))
+    assert taken == Entry(b"b", b'{"device":"b","celsius":1.0}')
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (b"boiler", "user.raised"),
+        (b"boiler hot", "user.raised"),
+        (b"boiler -300", "data.invalid-value"),
+        (b"boiler nan", "data.wrong-type"),
+        (b"\xff\xfe 1", "data.not-utf8"),
+        (b"b" * 99 + b" 1", "data.too-large"),
+    ],
+)
+def test_a_line_that_parse_can_make_no_record_of_is_refused_with_its_reason(content, code):
+    assert refused(intake(reading), line(content)).code == code
+
+
+def test_what_parse_raised_is_in_the_reason():
+    assert "ValueError" in refused(intake(reading), line(b"boiler hot")).message
+
+
+def test_a_record_of_another_type_is_refused():
+    error = refused(intake(lambda text: text), line(b"x"))
+    assert error.message == "parse gave str, not Reading"
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (b"", "data.not-json"),
+        (b"{", "data.not-json"),
+        (b'{"device": "b"}', "data.missing-field"),
+        (b'{"device": 1, "celsius": 1}', "data.wrong-type"),
+        (b"[" * 2000, "data.too-large"),
+    ],
+)
+def test_a_line_that_is_not_the_records_json_is_refused_with_its_reason(content, code):
+    assert refused(intake(), line(content)).code == code
+
+
+def test_a_line_that_was_cut_is_refused_without_calling_parse():
+    error = refused(intake(pytest.fail), Line(0, 101, b"x" * 10, 100))
+    assert (error.code, "100 bytes" in error.message) == ("data.line-too-long", True)
+
+
+def test_half_a_line_is_refused_even_if_it_would_parse():
+    half = Line(0, 8, b"boiler 7", 8, complete=False)
+    assert refused(intake(reading), half).code == "data.half-line"
