@@ -1,0 +1,1 @@
+"""Windows, triggers and panes: the semantics every engine runs."""
