@@ -1,0 +1,113 @@
+"""The parser of the command line, the way to each verb, and what an error looks like.
+
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 130 interrupted.
+"""
+
+import argparse
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, NoReturn
+
+from penstock import __version__
+from penstock.cli.arguments import add_common
+from penstock.cli.session import Session
+from penstock.cli.terminal import Terminal
+from penstock.core.place import did_you_mean
+from penstock.errors import PenstockError
+
+__all__ = ["main", "make_parser"]
+
+INTERRUPTED = 130
+
+VERBS = {
+    "init": "make a project that runs",
+    "check": "verify an application, start nothing",
+    "graph": "draw an application",
+    "dev": "run a whole application on this machine",
+    "run": "run parts of an application in this process",
+    "replay": "run a part over a range of the past, into a place of its own",
+    "topics": "list, describe, tail, produce, apply",
+    "groups": "consumer groups and their lag",
+    "config": "the settings, and where they came from",
+    "broker": "run the embedded broker in the foreground",
+    "jars": "fetch and verify what runs on Java",
+    "doctor": "what is there, what is missing, and how to mend it",
+}
+_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says which word was probably meant. A verb's module is imported when it is used."""
+
+    verb: str | None = None
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Learn the verb's own arguments first."""
+        if self.verb is not None:
+            module, self.verb = import_module(f"penstock.cli.{self.verb}"), None
+            module.register(self)
+        return super().parse_known_args(args, namespace)
+
+    def error(self, message: str) -> NoReturn:
+        """Write what is wrong and how to learn more, and exit with 2."""
+        if wrong := _CHOICE.search(message):
+            known = [word.strip("' ") for word in wrong[2].split(",")]
+            message = f"there is no {wrong[1]!r}: {did_you_mean(wrong[1], known)}"
+        self.exit(2, f"error: {message}\n  hint: {self.prog} --help\n")
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
+    parser = _Parser(
+        prog="penstock",
+        description="A fast data platform in Python, on Kafka and Spark.",
+        epilog="penstock VERB --help tells more about one.",
+    )
+    parser.add_argument("--version", action="version", version=f"penstock {__version__}")
+    add_common(parser, default=None)
+    parser.set_defaults(debug=False, settings=[], more_settings=[])
+    verbs = parser.add_subparsers(metavar="VERB", required=True, parser_class=_Parser)
+    for name, summary in VERBS.items():
+        verbs.add_parser(name, help=summary, description=summary).verb = name
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code."""
+    arguments = make_parser().parse_args(argv)
+    arguments.settings = [*arguments.settings, *arguments.more_settings]
+    terminal = Terminal()
+    return _guarded(lambda: _run(arguments, terminal), terminal, debug=arguments.debug)
+
+
+def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    code = arguments.run(Session(arguments, terminal))
+    terminal.out.flush()
+    return int(code or 0)
+
+
+def _guarded(run: Callable[[], int], terminal: Terminal, *, debug: bool) -> int:
+    """Return what a run returns, and end with words where it ends with an exception."""
+    try:
+        return run()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has seen enough. What is still buffered must not raise once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except PenstockError as error:
+        terminal.error(error)
+        if debug:
+            traceback.print_exception(error)
+    except Exception as error:  # noqa: BLE001 - the last resort, so that nobody gets a traceback
+        terminal.failure(f"{type(error).__name__}: {error} [internal]")
+        if debug:
+            traceback.print_exception(error)
+        else:
+            terminal.note("  hint: run it again with --debug, and report what it shows")
+    return 1

@@ -1,0 +1,150 @@
+"""What is wrong with an application's file that does not import, without a traceback.
+
+Python stops at the first statement that raises. Here the file is run again, statement by
+statement: what one raises is kept as a problem, and the others go on. A statement that fails only
+because an earlier one left no name behind is not a problem of its own.
+"""
+
+import __future__
+
+import ast
+import inspect
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import Any
+
+from penstock.core.app import App
+from penstock.core.check import check
+from penstock.core.place import did_you_mean
+from penstock.errors import Place, Problem
+
+__all__ = ["mistake", "mistakes_in"]
+
+_PACKAGE = str(Path(__file__).resolve().parent.parent)
+_NOT_THERE = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
+_UNEXPECTED = re.compile(r"(?:(\w+)\.)?(\w+)\(\) got an unexpected keyword argument '(\w+)'")
+
+
+def mistakes_in(file: Path, module: str, first: BaseException) -> tuple[Problem, ...]:
+    """Return every problem of a file whose import raised ``first``, in order of place."""
+    root = file.parent
+    if isinstance(first, SyntaxError):
+        return (mistake(first, root),)
+    tree = ast.parse(file.read_bytes(), filename=str(file))
+    namespace = _fresh(file, module)
+    found = _run(tree, namespace, file) or [mistake(first, root)]
+    for app in {
+        id(value): value for value in namespace.values() if isinstance(value, App)
+    }.values():
+        found += check(app.graph)
+    return tuple(sorted(found, key=_order))
+
+
+def mistake(error: BaseException, root: Path, *, names: Iterable[str] = ()) -> Problem:
+    """Return an exception as a problem at the last line of the user's own code."""
+    if isinstance(error, SyntaxError):
+        line = Place(error.filename or "?", error.lineno or 1)
+        return Problem("app.syntax", f"syntax error: {error.msg}", "", line)
+    kind = type(error).__name__
+    place = _place(error, root)
+    if isinstance(error, ModuleNotFoundError):
+        text = f"no module named {error.name!r}"
+        return Problem("app.import", text, "install it, or correct the name", place)
+    if isinstance(error, SystemExit):
+        return Problem("app.raised", "it ends Python when it is imported", "declare only", place)
+    if isinstance(error, ImportError) and (gone := _NOT_THERE.match(str(error))):
+        hint = did_you_mean(gone[1], _public(sys.modules.get(gone[2])))
+        return Problem("app.import", f"{gone[2]} has no {gone[1]!r}", hint, place)
+    text = f"{kind}: {error}" if str(error) else kind
+    return Problem("app.raised", text, _hint(error, names), place)
+
+
+def _fresh(file: Path, name: str) -> dict[str, Any]:
+    """Return the namespace of a new module that stands where the failed one stood."""
+    module = ModuleType(name)
+    module.__file__ = str(file)
+    module.__package__ = name.rpartition(".")[0]
+    sys.modules[name] = module
+    return vars(module)
+
+
+def _run(tree: ast.Module, namespace: dict[str, Any], file: Path) -> list[Problem]:
+    found: list[Problem] = []
+    lost: set[str] = set()
+    flags = 0
+    for statement in tree.body:
+        if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
+            for alias in statement.names:
+                flags |= getattr(__future__, alias.name).compiler_flag
+        code = compile(ast.Module([statement], []), str(file), "exec", flags, dont_inherit=True)
+        try:
+            exec(code, namespace)  # noqa: S102 - it is the user's own file, asked for by name
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it is reported
+            if not (isinstance(error, NameError) and error.name in lost):
+                found.append(mistake(error, file.parent, names={*namespace, *lost}))
+            lost |= _bound(statement)
+    return found
+
+
+def _bound(statement: ast.stmt) -> set[str]:
+    """Return the names that a statement would have left behind."""
+    names = {
+        node.id
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        names = {statement.name}
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        names = {alias.asname or alias.name.partition(".")[0] for alias in statement.names}
+    return names
+
+
+def _place(error: BaseException, root: Path) -> Place | None:
+    """Return the deepest line of the user's own code, else of anything but Penstock."""
+    lines: list[tuple[FrameType, int]] = []
+    trace = error.__traceback__
+    while trace is not None:
+        lines.append((trace.tb_frame, trace.tb_lineno))
+        trace = trace.tb_next
+    places = [
+        Place(frame.f_code.co_filename, line)
+        for frame, line in reversed(lines)
+        if not frame.f_code.co_filename.startswith((_PACKAGE, "<"))
+    ]
+    installed = ("site-packages", "dist-packages")
+    own = (
+        place
+        for place in places
+        if Path(place.file).is_relative_to(root)
+        and not any(word in Path(place.file).parts for word in installed)
+    )
+    return next(own, places[0] if places else None)
+
+
+def _hint(error: BaseException, names: Iterable[str]) -> str:
+    if isinstance(error, NameError) and error.name:
+        return did_you_mean(error.name, [name for name in names if not name.startswith("_")])
+    if isinstance(error, AttributeError) and error.name:
+        return did_you_mean(error.name, _public(error.obj))
+    if isinstance(error, TypeError) and (wrong := _UNEXPECTED.search(str(error))):
+        owner, function, argument = wrong.groups()
+        scope: Any = App if owner == "App" else __import__("penstock")
+        called = getattr(scope, function, None)
+        if callable(called):
+            parameters = [name for name in inspect.signature(called).parameters if name != "self"]
+            return did_you_mean(argument, parameters)
+    return ""
+
+
+def _public(thing: object) -> list[str]:
+    return list(getattr(thing, "__all__", [])) or [
+        name for name in dir(thing) if not name.startswith("_")
+    ]
+
+
+def _order(problem: Problem) -> tuple[str, int]:
+    return (problem.place.file, problem.place.line) if problem.place else ("", 0)

@@ -1,0 +1,49 @@
+"""What every verb works with: its arguments, the terminal, the configuration, the log."""
+
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from penstock.cli.load import Application, load_application
+from penstock.cli.terminal import Terminal
+from penstock.machine.configfile import Loaded, load_configuration
+
+if TYPE_CHECKING:
+    from penstock.backbone.connection import Connection
+
+__all__ = ["Session"]
+
+
+class Session:
+    """One run of the command. What a verb does not ask for is not read or started."""
+
+    def __init__(self, arguments: Namespace, terminal: Terminal) -> None:
+        self.arguments = arguments
+        self.terminal = terminal
+
+    @cached_property
+    def loaded(self) -> Loaded:
+        """The configuration of this run."""
+        return load_configuration(
+            file=self.arguments.config,
+            profile=self.arguments.profile,
+            flags=dict(self.arguments.settings),
+        )
+
+    @cached_property
+    def application(self) -> Application:
+        """The application that the arguments name, verified."""
+        application = load_application(self.arguments.app)
+        application.graph.verified()
+        return application
+
+    @contextmanager
+    def connected(self) -> Iterator["Connection"]:
+        """Give a connection to the log; an embedded broker is joined, or started for the time."""
+        from penstock.backbone.connect import connected
+
+        settings, places = self.loaded.settings, self.loaded.places
+        with connected(settings, places, note=self.terminal.note) as connection:
+            yield connection

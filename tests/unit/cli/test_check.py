@@ -1,0 +1,102 @@
+GOOD = """
+from penstock import App, record
+
+app = App("good")
+
+@record(key="word")
+class Word:
+    word: str
+
+words = app.stream("words", Word)
+loud = app.stream("loud", Word)
+
+@app.service(reads=words, writes=loud)
+def shout(word: Word) -> Word:
+    return Word(word.word.upper())
+"""
+
+# Ten different mistakes; those on the lines marked "raises" end a plain import.
+BROKEN = """\
+from penstock import App, State, record, recrod  # raises
+
+app = App("broken")
+
+@record(key="wrd")
+class Word:
+    word: str
+
+class Plain:
+    word: str
+
+words = app.stream("words", Word, retention="soon")
+letters = app.stream("letters", Word, retenton="1d")  # raises
+plain = app.stream("plain", Plain)
+counts = app.tabel("counts", Word)  # raises
+
+@app.service(reads=wrods)  # raises
+def first(word: Word) -> None: ...
+
+@app.service(reads=letters)
+def not_a_problem_of_its_own(word: Word) -> None: ...
+
+@app.service(reads=words, writes=words)
+def round_and_round(word: Word) -> Word: ...
+
+@app.service(reads=words)
+def second(word: Plain) -> None: ...
+
+@app.service(reads=words)
+def third(word: Word, total) -> None: ...
+"""
+
+
+def test_a_good_application_is_ok_and_counted(penstock, project):
+    (project / "app.py").write_text(GOOD)
+    answer = penstock("check")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out == "ok: good has 2 streams, 1 service\n"
+
+
+def test_ten_mistakes_give_ten_problems_at_once_each_with_its_line(penstock, project):
+    (project / "broken.py").write_text(BROKEN)
+    answer = penstock("check", "broken.py")
+    assert answer.code == 1
+    assert answer.err == "error: 10 problems\n"
+    assert "Traceback" not in answer.out
+    assert [line for line in answer.out.splitlines() if not line.startswith(" ")] == [
+        "broken.py:1: penstock has no 'recrod' [app.import]",
+        "broken.py:5: Word: the key 'wrd' is not one of its fields [record.key-unknown]",
+        (
+            "broken.py:12: words: retention: 'soon' is not a duration; "
+            "write 500ms, 30s, 10m, 1h30m or 7d [data.option]"
+        ),
+        "broken.py:13: TypeError: App.stream() got an unexpected keyword argument 'retenton' [app.raised]",
+        "broken.py:14: plain: Plain is not a record type [data.not-a-record]",
+        "broken.py:15: AttributeError: 'App' object has no attribute 'tabel' [app.raised]",
+        "broken.py:17: NameError: name 'wrods' is not defined [app.raised]",
+        "broken.py:23: records go round for ever: words → round_and_round → words [graph.cycle]",
+        "broken.py:26: service 'second' takes Plain, stream 'words' holds Word [service.takes]",
+        "broken.py:29: service 'third': the parameter 'total' is neither State nor Context [service.parameter]",
+    ]
+    hints = [line.strip() for line in answer.out.splitlines() if "did you mean" in line]
+    assert hints == [
+        f"hint: did you mean {name!r}?"
+        for name in ("record", "word", "retention", "table", "words")
+    ]
+
+
+def test_problems_come_as_json_too(penstock, project):
+    (project / "broken.py").write_text(BROKEN)
+    answer = penstock("check", "broken.py", "--json")
+    assert answer.code == 1
+    assert answer.json["ok"] is False
+    assert len(answer.json["problems"]) == 10
+    assert answer.json["problems"][0] == {
+        "code": "app.import",
+        "message": "penstock has no 'recrod'",
+        "hint": "did you mean 'record'?",
+        "file": "broken.py",
+        "line": 1,
+    }
+    (project / "app.py").write_text(GOOD)
+    assert penstock("check", "--json").json == {"app": "good", "ok": True, "problems": []}
