@@ -1,0 +1,67 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.core.panes.times import BEGINNING
+from penstock.core.panes.watermark import Watermark, WatermarkRule
+
+
+def test_it_stays_the_disorder_behind_the_newest_event():
+    mark = Watermark(WatermarkRule(disorder=10))
+    assert mark.at(0) == BEGINNING
+    mark.see("a", 100, 0)
+    mark.see("a", 95, 0)
+    assert mark.at(0) == 90
+
+
+def test_the_slowest_source_holds_it():
+    mark = Watermark(WatermarkRule())
+    mark.see("a", 100, 0)
+    mark.see("b", 40, 0)
+    assert mark.at(0) == 40
+
+
+def test_a_silent_source_stops_holding_it():
+    mark = Watermark(WatermarkRule(idle_after=30))
+    mark.see("a", 100, 0)
+    mark.see("b", 40, 0)
+    mark.see("a", 120, 29)
+    assert mark.at(29) == 40
+    assert mark.at(30) == 120
+
+
+def test_it_goes_on_with_the_clock_when_all_are_silent():
+    mark = Watermark(WatermarkRule(disorder=5, idle_after=30))
+    mark.see("a", 100, 0)
+    assert mark.at(29) == 95
+    assert mark.at(30) == 125
+    assert mark.at(40) == 135
+
+
+def test_a_source_that_never_idles_waits_for_ever():
+    mark = Watermark(WatermarkRule())
+    mark.see("a", 100, 0)
+    assert mark.at(10**9) == 100
+
+
+def test_the_far_future_is_refused_counted_and_moves_nothing():
+    mark = Watermark(WatermarkRule(ahead=60))
+    assert mark.see("a", 100, 90)
+    assert not mark.see("a", 7200, 90)
+    assert mark.at(90) == 100
+    assert mark.refused == 1
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 99), st.integers(0, 9))),
+    st.integers(0, 20),
+    st.none() | st.integers(0, 20),
+)
+def test_it_never_goes_back(events, disorder, idle_after):
+    mark = Watermark(WatermarkRule(disorder=disorder, idle_after=idle_after))
+    clock, before = 0, BEGINNING
+    for source, time, passed in events:
+        clock += passed
+        mark.see(source, time, clock)
+        now = mark.at(clock)
+        assert now >= before
+        before = now
