@@ -1,0 +1,105 @@
+"""What a service's function gives, made ready to send: the stream, the key, the bytes."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from penstock.core.codec import JsonCodec
+from penstock.core.graph import OnLog, Output, Service
+from penstock.core.topic import Partitioning
+
+__all__ = ["Outputs", "Send", "Sent"]
+
+Sent: TypeAlias = tuple[
+    str, bytes | None, bytes, Sequence[tuple[str, bytes | None]], Partitioning | None
+]
+"""Topic, key, value, headers and partitioning (None: by key) of one output."""
+
+
+class Send(Protocol):
+    """Takes a record on its way to the log; what the producers of the backbone offer."""
+
+    def __call__(
+        self,
+        topic: str,
+        /,
+        *,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Sequence[tuple[str, bytes | None]] = (),
+        partition: int | Partitioning | None = None,
+    ) -> None:
+        """Take one record."""
+
+
+class _Route:
+    """The way to one stream."""
+
+    __slots__ = ("encode", "key", "partitioning", "topic")
+
+    def __init__(self, data: OnLog) -> None:
+        codec = JsonCodec(data.record, max_bytes=data.topic.max_record_bytes)
+        self.topic = data.topic.name
+        self.encode: Callable[[Any], bytes] = codec.encode
+        self.key: Callable[[Any], bytes | None] = codec.key
+        self.partitioning: Partitioning | None = (
+            "round_robin" if data.topic.partitioning == "round_robin" else None
+        )
+
+
+class Outputs:
+    """Finds the stream for each record a service gives, by its type or its address.
+
+    TypeError where there is none, in words for the author; DataError where a record cannot be
+    encoded. Nothing is sent here, so a call that fails half-way has written nothing.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._by_name = {data.name: _Route(data) for data in service.writes}
+        self._by_type: dict[type, _Route] = {}
+        classes = [data.record.cls for data in service.writes]
+        for data in service.writes:
+            if classes.count(data.record.cls) == 1:
+                self._by_type[data.record.cls] = self._by_name[data.name]
+
+    def of(self, result: Any) -> list[Sent]:
+        """Return everything that one call gave: None, a record, or an iterable of them."""
+        if result is None:
+            return []
+        route = self._by_type.get(type(result))
+        if route is not None:
+            return [(route.topic, route.key(result), route.encode(result), (), route.partitioning)]
+        if isinstance(result, Output):
+            return [self._addressed(result)]
+        if isinstance(result, Iterable) and not isinstance(result, str | bytes):
+            return [self._one(item) for item in result if item is not None]
+        raise self._no_stream(result)
+
+    def _one(self, item: Any) -> Sent:
+        route = self._by_type.get(type(item))
+        if route is not None:
+            return (route.topic, route.key(item), route.encode(item), (), route.partitioning)
+        if isinstance(item, Output):
+            return self._addressed(item)
+        raise self._no_stream(item)
+
+    def _addressed(self, output: Output[Any]) -> Sent:
+        route, record = self._by_name.get(output.to.name), output.record
+        if route is None:
+            raise TypeError(f"it sends to {output.to.name!r}, which is not in its writes=...")
+        if type(record) is not output.to.record.cls:
+            raise TypeError(
+                f"it sends a {type(record).__name__} to {output.to.name!r}, "
+                f"which holds {output.to.record.name}"
+            )
+        headers = tuple(output.headers.items())
+        return (route.topic, route.key(record), route.encode(record), headers, route.partitioning)
+
+    def _no_stream(self, item: Any) -> TypeError:
+        name, written = type(item).__name__, self._service.writes
+        if several := [data.name for data in written if data.record.cls is type(item)]:
+            return TypeError(
+                f"it gives a {name}, which {' and '.join(several)} hold: address it with send(...)"
+            )
+        shown = ", ".join(f"{data.name} ({data.record.name})" for data in written)
+        return TypeError(f"it gives a {name}, and writes {shown or 'nothing'}")

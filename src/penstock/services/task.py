@@ -1,0 +1,118 @@
+"""One share of a service: the input partitions of one number, their state, their outputs.
+
+A task knows nothing of Kafka. What makes its work durable is a :class:`Delivery`: transactions or
+an idempotent producer on a broker, a list in the test driver.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from penstock.backbone.logrecord import Offsets, Partition, RawRecord
+from penstock.core.graph import Graph, Service
+from penstock.services.outputs import Send
+from penstock.services.step import Clock, Step
+
+__all__ = ["Delivery", "Task", "share_of"]
+
+
+class Delivery(Protocol):
+    """Makes the outputs, the changelog and the progress of one task durable."""
+
+    @property
+    def send(self) -> Send:
+        """Return what takes the records of the current commit."""
+
+    def begin(self) -> None:
+        """Begin what the next commit ends."""
+
+    def commit(self, offsets: Offsets) -> None:
+        """Make everything sent since ``begin`` durable, and go on from these offsets.
+
+        Whatever it raises, the task is thrown away: its records since the last commit are read
+        again by the next one.
+        """
+
+    def close(self) -> None:
+        """Give up what is not committed."""
+
+
+def share_of(service: Service, partition: Partition) -> str:
+    """Return the name of the task that a partition belongs to.
+
+    State needs the partitions of one number together, and the group gives them together. Without
+    state every partition of several inputs goes its own way, so each is a task of its own: two
+    workers must never share one. A colon is in no topic's name.
+    """
+    topic, number = partition
+    alone = service.states or len(service.reads) == 1
+    return str(number) if alone else f"{topic}:{number}"
+
+
+class Task:
+    """Handles records in order and commits: outputs, changelog, dead letters and offsets at once.
+
+    ``positions`` holds the next offset to handle of each of its partitions. After any exception
+    from :meth:`handle` or :meth:`commit` the task must be closed and made anew.
+    """
+
+    def __init__(
+        self, graph: Graph, service: Service, *, number: int, delivery: Delivery, clock: Clock
+    ) -> None:
+        self.step = Step(graph, service, clock=clock)
+        self.positions: dict[Partition, int] = {}
+        self._number = number
+        self._delivery = delivery
+        self._changelog = graph.changelog(service).name
+        self._begun = False
+        self._moved: dict[Partition, int] = {}
+
+    @property
+    def uncommitted(self) -> int:
+        """Return how many records a commit would make visible, the changelog's not counted."""
+        return self.step.tally.written + self.step.tally.dead_lettered
+
+    @property
+    def dirty(self) -> bool:
+        """Return whether there is anything to commit."""
+        return bool(self._moved)
+
+    def handle(self, partition: Partition, records: Sequence[RawRecord]) -> None:
+        """Handle records of one partition; those before its position were handled already."""
+        position = self.positions[partition]
+        if (records[0].offset() or 0) < position:
+            records = [record for record in records if (record.offset() or 0) >= position]
+            if not records:
+                return
+        if not self._begun:
+            self._delivery.begin()
+            self._begun = True
+        self.step.run(partition[0], records, self._delivery.send)
+        self._move(partition, (records[-1].offset() or 0) + 1)
+
+    def skip_to(self, partition: Partition, offset: int) -> None:
+        """Move past offsets that hold no records: the marks that transactions leave behind."""
+        if offset > self.positions[partition]:
+            self._move(partition, offset)
+
+    def commit(self) -> None:
+        """Make what was handled durable, all of it or nothing; nothing happens without work."""
+        if not self._moved:
+            return
+        if not self._begun:
+            self._delivery.begin()
+        states, send = self.step.states, self._delivery.send
+        for key, value in states.changes():
+            send(self._changelog, key=key, value=value, partition=self._number)
+        self._delivery.commit(self._moved)
+        states.settle()
+        self.step.tally.commit()
+        self._begun = False
+        self._moved = {}
+
+    def close(self) -> None:
+        """Give up what is not committed."""
+        self.step.tally.discard()
+        self._delivery.close()
+
+    def _move(self, partition: Partition, offset: int) -> None:
+        self.positions[partition] = self._moved[partition] = offset

@@ -1,0 +1,31 @@
+"""A clock that stands still until a test moves it."""
+
+from datetime import UTC, datetime, timedelta
+
+from penstock.core.units import duration
+
+__all__ = ["START_AT", "ManualClock"]
+
+START_AT = datetime(2026, 1, 1, tzinfo=UTC)
+"""When a driver's day begins, unless its test says otherwise."""
+
+
+class ManualClock:
+    """Gives the same instant again and again; :meth:`advance` is the only way on."""
+
+    def __init__(self, start_at: datetime = START_AT) -> None:
+        if start_at.tzinfo is None:
+            raise ValueError(f"{start_at.isoformat()} has no time zone")
+        self.now_at = start_at
+
+    def __call__(self) -> datetime:
+        """Return the instant."""
+        return self.now_at
+
+    def advance(self, span: str | timedelta) -> datetime:
+        """Move on by a span of time and return the new instant; time never goes back."""
+        step = duration(span)
+        if step < timedelta():
+            raise ValueError(f"the clock cannot go back by {-step}")
+        self.now_at += step
+        return self.now_at

@@ -1,0 +1,247 @@
+"""Runs an application's services in a test: no broker, no JVM, no threads, no clock but the test's.
+
+The services run the very code that runs on a broker; only the log below them is in memory.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from operator import attrgetter
+from typing import Any, TypeVar
+
+from penstock.backbone.logrecord import Partition
+from penstock.core.app import App
+from penstock.core.codec import JsonCodec
+from penstock.core.graph import Graph, OnLog, Service, Stream, Table
+from penstock.core.report import Counts
+from penstock.core.topic import TopicSpec
+from penstock.core.units import duration
+from penstock.testing.clock import START_AT, ManualClock
+from penstock.testing.deadletters import DeadLetter, read_dead_letter
+from penstock.testing.engine import MemoryEngine
+from penstock.testing.memorylog import MemoryLog, MemoryRecord
+
+__all__ = ["Driver"]
+
+T = TypeVar("T")
+
+
+class Driver:
+    """An application under test: pipe records in, read records out, crash it on purpose.
+
+    Every call returns when all services have handled all they can see. With ``auto_commit`` (the
+    default) each commits as it goes; without it nothing is committed before :meth:`commit`, so a
+    test decides what a :meth:`crash` takes away. Records of exactly-once services are visible once
+    committed; those of at-least-once services at once, and again after a crash.
+
+    Time stands still at ``start_at`` until the test moves it. ``partitions`` cuts every topic
+    alike, instead of as declared. Pipelines and sources do not run here: pipe what they would give.
+    DefinitionError, with every problem, for an application that ``penstock check`` refuses.
+
+    >>> from penstock import App, State, record
+    >>> @record(key="word")
+    ... class Word:
+    ...     word: str
+    >>> @record(key="word")
+    ... class Count:
+    ...     word: str
+    ...     count: int
+    >>> app = App("demo")
+    >>> words, counts = app.stream("words", Word), app.stream("counts", Count)
+    >>> @app.service(reads=words, writes=counts)
+    ... def count(word: Word, total: State[int]) -> Count:
+    ...     total.set(total.get(0) + 1)
+    ...     return Count(word.word, total.get(0))
+    >>> driver = Driver(app)
+    >>> driver.pipe(words, Word("water"), Word("water"))
+    >>> driver.crash()
+    >>> driver.restart()
+    >>> driver.pipe(words, Word("water"))
+    >>> driver.read(counts)[-1]
+    Count(word='water', count=3)
+    """
+
+    def __init__(
+        self,
+        app: App | Graph,
+        *,
+        start_at: datetime = START_AT,
+        partitions: int | None = None,
+        auto_commit: bool = True,
+    ) -> None:
+        self._graph = (app.graph if isinstance(app, App) else app).verified()
+        self._clock = ManualClock(start_at)
+        self._event_time_at: datetime | None = None
+        self._log = MemoryLog(_cut(self._graph, partitions), clock=self._clock)
+        self._codecs: dict[str, JsonCodec[Any]] = {
+            data.name: JsonCodec(data.record, max_bytes=data.topic.max_record_bytes)
+            for data in self._graph.on_log
+        }
+        self._read_to: dict[Partition, int] = {}
+        self._engine = MemoryEngine(
+            self._graph, self._log, clock=self._clock, auto_commit=auto_commit
+        )
+        self.restart()
+
+    @property
+    def now_at(self) -> datetime:
+        """The driver's clock: what services see as ``Context.now_at``."""
+        return self._clock.now_at
+
+    @property
+    def event_time_at(self) -> datetime | None:
+        """The newest event time of all records piped so far, or what the test has moved it to."""
+        return self._event_time_at
+
+    def pipe(
+        self,
+        stream: Stream[T] | Table[T],
+        *records: T,
+        at: datetime | None = None,
+        key: bytes | None = None,
+        headers: Mapping[str, bytes] | None = None,
+    ) -> None:
+        """Append records and let the services handle them.
+
+        They are written at ``at`` (now) with the key they have, or with another one.
+        """
+        codec = self._codecs[stream.name]
+        for record in records:
+            self._append(stream, key or codec.key(record), codec.encode(record), at, headers)
+            self._see(stream, record)
+        self._engine.flow()
+
+    def pipe_raw(
+        self,
+        stream: OnLog,
+        key: bytes | None,
+        value: bytes | None,
+        *,
+        at: datetime | None = None,
+        headers: Mapping[str, bytes] | None = None,
+    ) -> None:
+        """Append bytes as they are, good or bad, and let the services handle them."""
+        self._append(stream, key, value, at, headers)
+        self._engine.flow()
+
+    def read(self, stream: Stream[T] | Table[T]) -> list[T]:
+        """Return the records that came since the last reading, in order within each partition.
+
+        DataError where bytes that were piped raw do not decode.
+        """
+        decode = self._codecs[stream.name].decode
+        return [decode(raw.value()) for raw in self.read_raw(stream)]
+
+    def read_raw(self, stream: OnLog) -> list[MemoryRecord]:
+        """Return the records that came since the last reading with key, headers and place."""
+        found: list[MemoryRecord] = []
+        for partition in self._log.partitions(stream.topic.name):
+            records = self._log.read(partition, self._read_to.get(partition, 0))
+            self._read_to[partition] = self._read_to.get(partition, 0) + len(records)
+            found += records
+        return found
+
+    def table(self, table: Table[T]) -> dict[Any, T]:
+        """Return a table as it stands: the latest record of each key.
+
+        The key is the key field's value, a tuple of them where the type has several.
+        """
+        latest: dict[bytes, bytes | None] = {}
+        for partition in self._log.partitions(table.topic.name):
+            latest |= {raw.key() or b"": raw.value() for raw in self._log.read(partition)}
+        decode, key_of = self._codecs[table.name].decode, attrgetter(*table.record.schema.key)
+        records = [decode(value) for value in latest.values() if value is not None]
+        return {key_of(record): record for record in records}
+
+    def dead_letters(self) -> list[DeadLetter]:
+        """Return all dead letters so far."""
+        return [
+            read_dead_letter(raw)
+            for partition in self._log.partitions(self._graph.dead_letters.name)
+            for raw in self._log.read(partition)
+        ]
+
+    def state(self, service: Service, key: str | int | bytes, *, name: str | None = None) -> Any:
+        """Return the value of a running service's state for a key, None where it has none.
+
+        ``name`` is the state's; it may be left out where there is only one.
+        """
+        name = name or (service.states[0].name if len(service.states) == 1 else None)
+        wanted = key if isinstance(key, bytes) else str(key).encode()
+        for task in self._engine.running(service):
+            slot = task.step.states.slot(name or "")
+            if slot is None:
+                known = ", ".join(spec.name for spec in service.states) or "none"
+                raise LookupError(f"which state of {service.name!r}? it has {known}")
+            if wanted in slot.cells.values:
+                return slot.cells.values[wanted]
+        return None
+
+    def counts(self, service: Service) -> Counts:
+        """Return what became of the records of a service; uncommitted ones are in flight."""
+        return self._engine.counts(service)
+
+    def advance_clock(self, span: str | timedelta) -> None:
+        """Move the clock on."""
+        self._clock.advance(span)
+        self._engine.flow()
+
+    def advance_event_time(self, to: datetime | str | timedelta) -> None:
+        """Move the event time on, to an instant or by a span; it never goes back."""
+        if not isinstance(to, datetime):
+            to = (self._event_time_at or self.now_at) + duration(to)
+        if self._event_time_at is not None and to < self._event_time_at:
+            raise ValueError(f"event time cannot go back to {to.isoformat()}")
+        self._event_time_at = to
+        self._engine.flow()
+
+    def commit(self, service: Service | None = None) -> None:
+        """Let one service, or each in turn, commit what it has handled, and let records flow on."""
+        self._engine.commit(service)
+        self._engine.flow()
+
+    def crash(self, service: Service | None = None) -> None:
+        """Kill one service, or all: whatever they had in memory and did not commit is gone.
+
+        A dead service handles nothing before :meth:`restart`.
+        """
+        self._engine.crash(service)
+
+    def restart(self) -> None:
+        """Start every dead service again, from its changelog and its committed offsets."""
+        self._engine.restart()
+        self._engine.flow()
+
+    def _append(
+        self,
+        stream: OnLog,
+        key: bytes | None,
+        value: bytes | None,
+        at: datetime | None,
+        headers: Mapping[str, bytes] | None,
+    ) -> None:
+        self._log.append(
+            stream.topic.name,
+            key=key,
+            value=value,
+            headers=tuple((headers or {}).items()),
+            partition="round_robin" if stream.topic.partitioning == "round_robin" else None,
+            written_at=at,
+        )
+
+    def _see(self, stream: OnLog, record: Any) -> None:
+        """Take note of a record's event time."""
+        if (field := stream.record.schema.time) is None:
+            return
+        time = getattr(record, field)
+        happened_at = (
+            time if isinstance(time, datetime) else datetime.fromtimestamp(time / 1e3, UTC)
+        )
+        if self._event_time_at is None or happened_at > self._event_time_at:
+            self._event_time_at = happened_at
+
+
+def _cut(graph: Graph, partitions: int | None) -> Iterator[TopicSpec]:
+    for spec in graph.topics():
+        own = partitions is None or spec == graph.dead_letters
+        yield spec if own else replace(spec, partitions=partitions or spec.partitions)

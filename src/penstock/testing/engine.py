@@ -1,0 +1,106 @@
+"""The services of an application, on a log in memory: one thread, no clock, no waiting."""
+
+from penstock.core.graph import Graph, Service
+from penstock.core.report import Counts
+from penstock.errors import DefinitionError, Problem
+from penstock.services.step import Clock
+from penstock.services.tally import total
+from penstock.services.task import Task, share_of
+from penstock.testing.memorylog import MemoryDelivery, MemoryLog
+
+__all__ = ["MAX_ROUNDS", "MemoryEngine"]
+
+MAX_ROUNDS = 1000
+"""How often records may go round a cycle before it is taken for endless."""
+
+
+class MemoryEngine:
+    """Runs, kills and restarts services. A service that is down has no tasks."""
+
+    def __init__(self, graph: Graph, log: MemoryLog, *, clock: Clock, auto_commit: bool) -> None:
+        self._graph = graph
+        self._log = log
+        self._clock = clock
+        self._auto_commit = auto_commit
+        self._services = {part.name: part for part in graph.parts if isinstance(part, Service)}
+        self._tasks: dict[str, list[Task]] = {}
+        self._past: dict[str, Counts] = {}
+
+    def restart(self) -> None:
+        """Start every service that is down, from its changelog and its committed offsets."""
+        for name, service in self._services.items():
+            if name not in self._tasks:
+                self._tasks[name] = self._start(service)
+
+    def crash(self, service: Service | None) -> None:
+        """Take a service down, or all: what they did not commit is gone."""
+        for name, tasks in self._chosen(service).items():
+            for task in tasks:
+                task.close()
+            self._past[name] = self.counts(self._services[name])
+            del self._tasks[name]
+
+    def commit(self, service: Service | None) -> None:
+        """Let a service, or each in turn, commit what it has handled."""
+        for tasks in self._chosen(service).values():
+            for task in tasks:
+                task.commit()
+
+    def flow(self) -> None:
+        """Let records go through the services until nothing moves."""
+        for _ in range(MAX_ROUNDS):
+            moved = [name for name, tasks in self._tasks.items() if self._round(tasks)]
+            if not moved:
+                return
+        text = f"records still go round after {MAX_ROUNDS} rounds: {', '.join(moved)}"
+        hint = "let the cycle come to an end, or pipe less into it"
+        raise DefinitionError((Problem("driver.endless", text, hint),))
+
+    def running(self, service: Service) -> list[Task]:
+        """Return the tasks of a service; LookupError where it is unknown or down."""
+        if service.name not in self._services:
+            raise LookupError(f"there is no service {service.name!r} in {self._graph.app!r}")
+        if service.name not in self._tasks:
+            raise LookupError(f"the service {service.name!r} is down: restart() first")
+        return self._tasks[service.name]
+
+    def counts(self, service: Service) -> Counts:
+        """Return what became of the records of a service, over its crashes."""
+        tasks = self._tasks.get(service.name, [])
+        past = self._past.get(service.name, Counts())
+        return total(past, *(task.step.tally.counts() for task in tasks))
+
+    def _chosen(self, service: Service | None) -> dict[str, list[Task]]:
+        return dict(self._tasks) if service is None else {service.name: self.running(service)}
+
+    def _round(self, tasks: list[Task]) -> bool:
+        moved = False
+        for task in tasks:
+            for partition, position in list(task.positions.items()):
+                if records := self._log.read(partition, position):
+                    task.handle(partition, records)
+                    moved = True
+            if self._auto_commit:
+                task.commit()
+        return moved
+
+    def _start(self, service: Service) -> list[Task]:
+        tasks: dict[str, Task] = {}
+        group = f"{self._graph.app}.{service.name}"
+        committed = self._log.committed(group)
+        for data in service.reads:
+            for partition in self._log.partitions(data.topic.name):
+                share = share_of(service, partition)
+                if share not in tasks:
+                    tasks[share] = self._restored(service, number=partition[1], group=group)
+                tasks[share].positions[partition] = committed.get(partition, 0)
+        return list(tasks.values())
+
+    def _restored(self, service: Service, *, number: int, group: str) -> Task:
+        transactional = service.delivery == "exactly_once"
+        delivery = MemoryDelivery(self._log, group=group, transactional=transactional)
+        task = Task(self._graph, service, number=number, delivery=delivery, clock=self._clock)
+        if service.states:
+            for raw in self._log.read((self._graph.changelog(service).name, number)):
+                task.step.states.apply(raw.key() or b"", raw.value())
+        return task

@@ -1,0 +1,174 @@
+"""A log in memory: topics with partitions, offsets that count up, groups with positions."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from zlib import crc32
+
+from penstock.backbone.logrecord import Offsets, Partition
+from penstock.core.topic import Partitioning, TopicSpec
+from penstock.services.step import Clock
+
+__all__ = ["MemoryDelivery", "MemoryLog", "MemoryRecord"]
+
+_CREATE_TIME = 1
+
+
+class MemoryRecord:
+    """A record of the log, with the same calls as the Kafka client's."""
+
+    __slots__ = ("_at", "_headers", "_key", "_offset", "_partition", "_topic", "_value")
+
+    def __init__(
+        self,
+        place: Partition,
+        offset: int,
+        *,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Sequence[tuple[str, bytes | None]],
+        written_at: datetime,
+    ) -> None:
+        self._topic, self._partition = place
+        self._offset = offset
+        self._key = key
+        self._value = value
+        self._headers = tuple(headers)
+        self._at = written_at
+
+    def topic(self) -> str:
+        """Return the topic."""
+        return self._topic
+
+    def partition(self) -> int:
+        """Return the number of the partition."""
+        return self._partition
+
+    def offset(self) -> int:
+        """Return the offset in the partition."""
+        return self._offset
+
+    def timestamp(self) -> tuple[int, int]:
+        """Return the kind of the timestamp and milliseconds since the epoch."""
+        return _CREATE_TIME, round(self._at.timestamp() * 1000)
+
+    def key(self) -> bytes | None:
+        """Return the key."""
+        return self._key
+
+    def value(self) -> bytes | None:
+        """Return the value."""
+        return self._value
+
+    def headers(self) -> Sequence[tuple[str, bytes | None]]:
+        """Return the headers."""
+        return self._headers
+
+
+class MemoryLog:
+    """Keeps records by topic and partition, and how far each group has committed."""
+
+    def __init__(self, topics: Iterable[TopicSpec], *, clock: Clock) -> None:
+        self._records: dict[str, list[list[MemoryRecord]]] = {
+            spec.name: [[] for _ in range(spec.partitions)] for spec in topics
+        }
+        self._turn = dict.fromkeys(self._records, 0)
+        self._committed: dict[str, dict[Partition, int]] = {}
+        self._clock = clock
+
+    def partitions(self, topic: str) -> list[Partition]:
+        """Return the partitions of a topic."""
+        return [(topic, number) for number in range(len(self._records[topic]))]
+
+    def append(
+        self,
+        topic: str,
+        /,
+        *,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Sequence[tuple[str, bytes | None]] = (),
+        partition: int | Partitioning | None = None,
+        written_at: datetime | None = None,
+    ) -> None:
+        """Append a record: to this partition, to the one of its key, or to the next in turn."""
+        logs = self._records[topic]
+        if isinstance(partition, int):
+            number = partition
+        elif key is None or partition == "round_robin":
+            number = self._turn[topic] % len(logs)
+            self._turn[topic] += 1
+        else:
+            number = crc32(key) % len(logs)
+        log = logs[number]
+        log.append(
+            MemoryRecord(
+                (topic, number),
+                len(log),
+                key=key,
+                value=value,
+                headers=headers,
+                written_at=written_at or self._clock(),
+            )
+        )
+
+    def read(self, partition: Partition, start: int = 0) -> list[MemoryRecord]:
+        """Return the records of a partition from an offset on."""
+        topic, number = partition
+        return self._records[topic][number][start:]
+
+    def commit(self, group: str, offsets: Offsets) -> None:
+        """Move a group."""
+        self._committed.setdefault(group, {}).update(offsets)
+
+    def committed(self, group: str) -> Mapping[Partition, int]:
+        """Return where a group goes on; what it has not read begins at 0."""
+        return self._committed.get(group, {})
+
+
+class MemoryDelivery:
+    """A task's way to the log.
+
+    Transactional: outputs stand on the log, and the group moves, at the commit and together.
+    Otherwise outputs stand there at once, and come again when the task is thrown away.
+    """
+
+    def __init__(self, log: MemoryLog, *, group: str, transactional: bool) -> None:
+        self._log = log
+        self._group = group
+        self._transactional = transactional
+        self._pending: list[Callable[[], None]] = []
+
+    def send(
+        self,
+        topic: str,
+        /,
+        *,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Sequence[tuple[str, bytes | None]] = (),
+        partition: int | Partitioning | None = None,
+    ) -> None:
+        """Append a record, now or at the commit."""
+        append = partial(
+            self._log.append, topic, key=key, value=value, headers=headers, partition=partition
+        )
+        if self._transactional:
+            self._pending.append(append)
+        else:
+            append()
+
+    def begin(self) -> None:
+        """Begin with nothing."""
+        self._pending.clear()
+
+    def commit(self, offsets: Offsets) -> None:
+        """Append what waits and move the group."""
+        for append in self._pending:
+            append()
+        self._pending.clear()
+        self._log.commit(self._group, offsets)
+
+    def close(self) -> None:
+        """Forget what waits."""
+        self._pending.clear()

@@ -1,0 +1,74 @@
+import pytest
+
+from penstock import App, record, send
+from penstock.errors import DataError
+from penstock.services.outputs import Outputs
+
+
+@record(key="word")
+class Count:
+    word: str
+    count: int
+
+
+@record()
+class Alarm:
+    text: str
+
+
+app = App("demo")
+counts = app.stream("counts", Count)
+spread = app.stream("spread", Count, partition_by="round_robin")
+alarms = app.stream("alarms", Alarm)
+small = app.stream("small", Alarm, max_record="20B")
+
+
+def outputs(*writes):
+    @App("other").service(reads=counts, writes=writes)
+    def subject(record): ...
+
+    return Outputs(subject)
+
+
+def test_nothing_is_sent_for_none():
+    assert outputs(counts).of(None) == []
+
+
+def test_a_record_goes_to_the_stream_of_its_type():
+    subject = outputs(counts, alarms)
+    assert subject.of(Count("a", 1)) == [("counts", b"a", b'{"word":"a","count":1}', (), None)]
+    assert subject.of(Alarm("x")) == [("alarms", None, b'{"text":"x"}', (), "round_robin")]
+
+
+def test_many_records_keep_their_order_and_none_among_them_is_skipped():
+    sent = outputs(counts, alarms).of(iter([Count("a", 1), None, Alarm("x"), Count("b", 2)]))
+    assert [topic for topic, *_ in sent] == ["counts", "alarms", "counts"]
+
+
+def test_an_addressed_record_goes_where_it_says_with_its_headers():
+    subject = outputs(counts, spread)
+    (sent,) = subject.of(send(spread, Count("a", 1), headers={"trace": b"7"}))
+    assert sent == ("spread", b"a", b'{"word":"a","count":1}', (("trace", b"7"),), "round_robin")
+
+
+@pytest.mark.parametrize(
+    ("writes", "result", "says"),
+    [
+        ((counts, spread), Count("a", 1), "counts and spread hold: address it"),
+        ((counts,), Alarm("x"), r"gives a Alarm, and writes counts \(Count\)"),
+        ((), Alarm("x"), "writes nothing"),
+        ((counts,), "text", "gives a str"),
+        ((counts,), 3, "gives a int"),
+        ((counts,), [Count("a", 1), "text"], "gives a str"),
+        ((counts,), send(alarms, Alarm("x")), "'alarms', which is not in its writes"),
+        ((counts, alarms), send(alarms, Count("a", 1)), "a Count to 'alarms', which holds Alarm"),
+    ],
+)
+def test_a_record_without_a_stream_is_refused_in_words(writes, result, says):
+    with pytest.raises(TypeError, match=says):
+        outputs(*writes).of(result)
+
+
+def test_a_record_larger_than_its_stream_takes_is_refused():
+    with pytest.raises(DataError, match="its stream takes 20"):
+        outputs(small).of(Alarm("x" * 50))

@@ -1,0 +1,77 @@
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from penstock import record
+from penstock.core.state import StateSpec
+from penstock.errors import ConfigurationError
+from penstock.services.statecodec import MARKER_KEY, StateCodec
+
+
+@record()
+class Trend:
+    mean: float
+    seen: int
+
+
+def codec(kind: Any) -> StateCodec:
+    return StateCodec(StateSpec("total", kind), changelog="app.count.changelog")
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (int, 2**80),
+        (bool, True),
+        (float, 1.5),
+        (float, 3),
+        (str, "grün"),
+        (bytes, b"\x00\xff"),
+        (list[str], ["a", "b"]),
+        (dict[str, int], {"a": 1}),
+        (tuple[int, str], (1, "a")),
+        (int | None, None),
+        (datetime, datetime(2026, 1, 1, tzinfo=UTC)),
+        (Trend, Trend(0.5, 2)),
+    ],
+)
+def test_a_value_that_is_accepted_comes_back_as_it_was(kind, value):
+    subject = codec(kind)
+    assert subject.refuses(value) is None
+    assert subject.decode(subject.encode(value), record_key=b"k") == value
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (int, "3"),
+        (int, True),
+        (int, 3.0),
+        (bool, 1),
+        (float, "1"),
+        (float, float("nan")),
+        (float, float("inf")),
+        (float, True),
+        (str, 3),
+        (str, "\ud800"),
+        (list[int], ["a"]),
+        (dict[str, int], {"a": None}),
+        (Trend, {"mean": 1.0}),
+        (Trend, Trend(float("nan"), 1)),
+        (str, object()),
+    ],
+)
+def test_a_value_that_could_not_be_restored_is_refused_with_a_reason(kind, value):
+    assert codec(kind).refuses(value)
+
+
+@pytest.mark.parametrize("stored", [b"", b"{", b'"three"', b"null", b"\xff", b"[" * 100_000])
+def test_a_stored_value_of_another_type_stops_loudly(stored):
+    with pytest.raises(ConfigurationError, match=r"'total' cannot be restored.*b'k'.*changelog"):
+        codec(int).decode(stored, record_key=b"k")
+
+
+def test_the_marker_is_no_key_of_any_state():
+    assert not MARKER_KEY.startswith(codec(int).prefix)
+    assert MARKER_KEY[0] == 0
