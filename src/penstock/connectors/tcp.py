@@ -19,7 +19,6 @@ from datetime import timedelta
 from penstock.connectors.connector import Feed
 from penstock.connectors.lines import LineCutter
 from penstock.connectors.options import byte_count, invalid, time_span
-from penstock.core.units import duration_text, size_text
 from penstock.errors import ConfigurationError
 
 __all__ = ["TcpLines", "TcpServer", "tcp_lines"]
@@ -45,12 +44,8 @@ class TcpLines:
     interactive: bool = field(default=False, init=False)
 
     def describe(self) -> str:
-        """Return where it listens and what it allows, for people."""
-        port = self.port or "any free port"
-        return (
-            f"lines over TCP at {self.host}, {port}; at most {size_text(self.max_line)} and "
-            f"{duration_text(self.line_timeout)} a line, {self.max_connections} connections"
-        )
+        """Return where it listens, for people."""
+        return f"lines over TCP, {self.host} port {self.port or 'of its choice'}"
 
     def run(self, feed: Feed) -> None:
         """Listen until the feed stops."""

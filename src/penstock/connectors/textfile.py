@@ -50,7 +50,7 @@ class TextFile:
 
     def describe(self) -> str:
         """Return the file and how it is read, for people."""
-        words = [f"lines of {self.path}"]
+        words = [f"lines of {self.path.name}"]
         if self.follow:
             words.append("as it grows")
         if self.repeat:

@@ -173,6 +173,4 @@ def test_a_wrong_option_is_a_problem_of_the_definition(options):
 
 def test_it_listens_on_loopback_unless_told_otherwise():
     assert tcp_lines().host == "127.0.0.1"
-    assert tcp_lines(port=9999).describe() == (
-        "lines over TCP at 127.0.0.1, 9999; at most 64KiB and 30s a line, 256 connections"
-    )
+    assert tcp_lines(port=9999).describe() == "lines over TCP, 127.0.0.1 port 9999"
