@@ -1,0 +1,62 @@
+"""Getting a connection: to the embedded broker, or to a cluster outside."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from penstock.backbone.broker import EmbeddedBroker
+from penstock.backbone.client import LOG
+from penstock.backbone.connection import Connection
+from penstock.core.settings import EMBEDDED, Settings
+from penstock.errors import ConfigurationError
+from penstock.machine.places import Places
+
+__all__ = ["connected", "require_answer"]
+
+_ANSWER_LIMIT = timedelta(seconds=10)
+
+
+@contextmanager
+def connected(
+    settings: Settings, places: Places, *, note: Callable[[str], None] = lambda _: None
+) -> Iterator[Connection]:
+    """Give a connection to the configured cluster, which answers.
+
+    The embedded broker is started, or joined if it runs, and given up at the end. ``note`` gets a
+    line when something takes time. Raises ConfigurationError (``kafka.unreachable``) if a cluster
+    outside does not answer, and what :meth:`EmbeddedBroker.start` raises.
+    """
+    kafka = settings.kafka
+    if kafka.bootstrap == EMBEDDED:
+        note(f"starting the embedded broker in {places.broker}")
+        with EmbeddedBroker(places.broker, kafka) as broker:
+            yield broker.connection
+    else:
+        connection = Connection(kafka.bootstrap, kafka)
+        require_answer(connection)
+        yield connection
+
+
+def require_answer(connection: Connection, *, timeout: timedelta = _ANSWER_LIMIT) -> int:
+    """Return how many brokers the cluster has, or raise ConfigurationError that says why not."""
+    reasons: list[str] = []
+
+    def remember(error: KafkaError) -> None:
+        if (text := error.str()) not in reasons:
+            reasons.append(text)
+
+    limit = min(timeout, connection.settings.request_timeout)
+    try:
+        client = AdminClient(connection.client_config() | {"error_cb": remember}, logger=LOG)
+        return len(client.list_topics(timeout=limit.total_seconds()).brokers)
+    except KafkaException as error:
+        remember(error.args[0])
+        raise ConfigurationError(
+            f"Kafka at {connection.bootstrap} does not answer",
+            code="kafka.unreachable",
+            detail="\n  ".join(reasons),
+            hint="check kafka.bootstrap and the security settings: penstock doctor",
+        ) from error
