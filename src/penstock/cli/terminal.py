@@ -63,6 +63,10 @@ class Terminal:
             encoded = msgspec.json.format(encoded, indent=2)
         self.line(encoded.decode())
 
+    def json_line(self, value: Any) -> None:
+        """Write a value as one line of JSON, as streams of values have it."""
+        self.line(msgspec.json.encode(value, enc_hook=str).decode())
+
     def note(self, text: str) -> None:
         """Write one line for the person, not for the next program."""
         if self.draws_notes:

@@ -1,0 +1,46 @@
+"""Where a range of the log begins or ends, as people write it."""
+
+from argparse import ArgumentTypeError
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from penstock.backbone.logrange import EARLIEST, LATEST, End, Instant, Last, Offset, Start
+from penstock.core.units import UnitError, duration
+
+__all__ = ["END_HELP", "START_HELP", "read_end", "read_start"]
+
+START_HELP = "earliest, latest, an offset, -N (the last N), an instant, or a time ago as 5m"
+END_HELP = "latest, an offset, an instant (RFC 3339), or a time ago as 5m"
+
+Clock = Callable[[], datetime]
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def read_start(text: str, *, clock: Clock = _now) -> Start:
+    """Return where reading starts; ArgumentTypeError says how to write it."""
+    if text == "earliest":
+        return EARLIEST
+    if text.startswith("-") and text[1:].isdecimal():
+        return Last(int(text[1:]))
+    return read_end(text, clock=clock, known=START_HELP)
+
+
+def read_end(text: str, *, clock: Clock = _now, known: str = END_HELP) -> End:
+    """Return where reading ends; ArgumentTypeError says how to write it."""
+    if text == "latest":
+        return LATEST
+    if text.isdecimal():
+        return Offset(int(text))
+    try:
+        return Instant(clock() - duration(text))
+    except (UnitError, OverflowError):
+        pass  # it may be an instant
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is none of: {known}") from None
+    # Without a zone it is the time on the wall of whoever types it.
+    return Instant(at if at.tzinfo else at.astimezone())
