@@ -1,0 +1,46 @@
+# Penstock. `make demo` and `make test` are all that is needed; each sets up what it lacks.
+
+.DEFAULT_GOAL := help
+BIN := .venv/bin
+CHECKED := src apps tests bench scripts
+export PYTHON
+
+.PHONY: help setup demo test check unit format lock clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## make .venv and fetch the jars
+	@sh scripts/setup.sh
+
+demo: setup ## run the word count live (Ctrl-C ends it)
+	@$(BIN)/penstock dev apps/wordcount
+
+test: check ## the checks and all tests
+	$(BIN)/pytest
+
+check: setup ## format, lint, types, import contract, module size
+	$(BIN)/ruff format --check $(wildcard $(CHECKED))
+	$(BIN)/ruff check $(wildcard $(CHECKED))
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python scripts/check_tree.py
+
+unit: setup ## the tests that need neither broker nor JVM
+	$(BIN)/pytest tests/unit
+
+format: setup ## format the code and mend what the linter can
+	$(BIN)/ruff format $(wildcard $(CHECKED))
+	$(BIN)/ruff check --fix $(wildcard $(CHECKED))
+
+lock: setup ## choose versions anew: Python packages and jars
+	for name in bootstrap build java runtime development; do \
+	  UV_SYSTEM_CERTS=true $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
+	    --generate-hashes --no-header --upgrade \
+	    requirements/$$name.in --output-file requirements/$$name.txt || exit 1; \
+	done
+	$(BIN)/python scripts/lock_jars.py
+
+clean: ## remove what checks and tests leave (not .venv, not the data in .penstock)
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+	find src apps tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} +
