@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from itertools import cycle
 from typing import Literal, Protocol
 
 from penstock.connectors.intake import Intake
 from penstock.connectors.lines import Line
 from penstock.core.deadletter import Coordinates, dead_letter_headers
 from penstock.core.graph import Graph, Source
-from penstock.core.topic import Partitioning
 from penstock.errors import DataError
 
 __all__ = ["Outcome", "Outlet", "Sending", "source_topic"]
@@ -26,7 +26,7 @@ class Sending(Protocol):
         key: bytes | None,
         value: bytes | None,
         headers: Sequence[tuple[str, bytes]] = (),
-        partition: int | Partitioning | None = None,
+        partition: int | None = None,
     ) -> None:
         """Queue one record."""
 
@@ -50,6 +50,9 @@ class Outlet:
         self._intake = Intake(source)
         self._source = source
         self._into = source.into.topic
+        # The declared number is the real one; asking Kafka would fail while it is away.
+        by_turns = self._into.partitioning == "round_robin"
+        self._turns = cycle(range(self._into.partitions)) if by_turns else None
         self._dead_letters = graph.dead_letters.name
         self._producer = producer
         self._now = now
@@ -67,7 +70,7 @@ class Outlet:
             self._into.name,
             key=entry.key,
             value=entry.value,
-            partition=self._into.partitioning,
+            partition=next(self._turns) if self._turns else None,
         )
         return "passed"
 
