@@ -15,7 +15,7 @@ import msgspec
 from penstock.errors import DefinitionError, PenstockError, Problem
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, JustifyMethod
 
 __all__ = ["Terminal", "cell", "indented", "problem_text", "shortened"]
 
@@ -88,15 +88,15 @@ class Terminal:
             for row in (columns, *rows):
                 self.line("\t".join(cell(value).replace("\t", " ") for value in row))
             return
-        from rich.box import SIMPLE_HEAD
         from rich.table import Table
         from rich.text import Text
 
         kept = [list(row) for row in rows]
-        table = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False)
+        table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
         for index, name in enumerate(columns):
-            numbers = all(isinstance(row[index], int | float | None) for row in kept)
-            table.add_column(name, justify="right" if kept and numbers else "left", overflow="fold")
+            numbers = _all_numbers([row[index] for row in kept])
+            justify: JustifyMethod = "right" if numbers else "left"
+            table.add_column(name, justify=justify, overflow="fold", min_width=len(name))
         for row in kept:
             table.add_row(*(Text(cell(value)) for value in row))
         self.console.print(table)
@@ -123,6 +123,11 @@ class Terminal:
             self.notes.print(Text.assemble(("error: ", "bold red"), text), soft_wrap=True)
         else:
             self.note(f"error: {text}")
+
+
+def _all_numbers(values: Sequence[Any]) -> bool:
+    numbers = [isinstance(value, int | float) and not isinstance(value, bool) for value in values]
+    return bool(numbers) and all(numbers)
 
 
 def cell(value: Any) -> str:

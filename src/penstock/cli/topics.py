@@ -52,7 +52,7 @@ def _list(session: Session) -> None:
     if session.arguments.json:
         session.terminal.json(rows)
         return
-    columns = ("topic", "partitions", "replicas", "offsets held", "kept", "at most", "compacted")
+    columns = ("topic", "partitions", "replicas", "held", "kept", "at most", "compacted")
     session.terminal.table(
         columns,
         [

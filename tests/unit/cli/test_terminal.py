@@ -23,8 +23,8 @@ def test_a_table_is_drawn_on_a_terminal_with_numbers_to_the_right(monkeypatch):
     drawn = [line.rstrip() for line in out.getvalue().splitlines() if line.strip()]
     assert "name" in drawn[0]
     assert "count" in drawn[0]
-    assert drawn[-2].endswith("[red]a[/red]       1")
-    assert drawn[-1].endswith("b               1000")
+    assert drawn[-2].endswith("[red]a[/red]      1")
+    assert drawn[-1].endswith("b              1000")
 
 
 def test_no_color_takes_the_colours_away(monkeypatch):
