@@ -1,0 +1,145 @@
+"""The documentation is true: its Python runs, its links lead somewhere, its commands exist."""
+
+import ast
+import doctest
+import importlib.util
+import re
+import shlex
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.cli.main import VERBS, make_parser
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(
+    path
+    for path in [*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "apps").rglob("*.md")]
+    if path.is_file()
+)
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+WORD_COUNT = ROOT / "apps" / "wordcount" / "app.py"
+
+
+def blocks(page: Path, language: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and the text of each fenced block of a language."""
+    text = page.read_text(encoding="utf-8")
+    for found in FENCE.finditer(text):
+        if found[1] == language:
+            yield text.count("\n", 0, found.start(2)), found[2]
+
+
+def run_page(page: Path, module: types.ModuleType) -> int:
+    """Run all Python of a page in one module; return how many claims were compared."""
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    for line, block in blocks(page, "python"):
+        if block.lstrip().startswith(">>>"):
+            test = doctest.DocTestParser().get_doctest(block, {}, page.name, str(page), line)
+            test.globs = module.__dict__
+            complaints: list[str] = []
+            runner.run(test, out=complaints.append, clear_globs=False)
+            assert not complaints, "".join(complaints)
+        else:
+            tree = ast.increment_lineno(ast.parse(block), line)
+            exec(compile(tree, str(page), "exec"), module.__dict__)  # noqa: S102 - that is the point
+    return runner.tries
+
+
+@pytest.fixture
+def module(request):
+    created = types.ModuleType(f"docs_{request.node.name}")
+    created.__dict__["__file__"] = str(WORD_COUNT)
+    sys.modules[created.__name__] = created
+    yield created
+    del sys.modules[created.__name__]
+
+
+def test_the_tutorial_runs_and_gives_what_it_says(module):
+    assert run_page(DOCS / "tutorial.md", module) > 10
+
+
+def test_the_tutorial_builds_the_very_application_of_the_tree(module):
+    run_page(DOCS / "tutorial.md", module)
+    spec = importlib.util.spec_from_file_location("docs_wordcount_app", WORD_COUNT)
+    shipped = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = shipped
+    spec.loader.exec_module(shipped)
+    built, expected = module.app.graph, shipped.app.graph
+    assert {data.name: data for data in built.data} == {data.name: data for data in expected.data}
+    assert {part.name: part for part in built.parts} == {part.name: part for part in expected.parts}
+
+
+@pytest.mark.parametrize("page", [DOCS / "records.md"], ids=lambda page: page.name)
+def test_the_python_of_other_pages_runs_and_gives_what_they_say(page, module):
+    assert run_page(page, module) > 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_to_a_file_of_the_tree(page):
+    targets = [target for target in LINK.findall(page.read_text()) if "://" not in target]
+    gone = [
+        target
+        for target in targets
+        if not target.startswith("#") and not (page.parent / target.partition("#")[0]).exists()
+    ]
+    assert gone == []
+
+
+def commands() -> Iterator[tuple[str, str]]:
+    for page in PAGES:
+        for language in ("console", "sh"):
+            for line, block in blocks(page, language):
+                for number, text in enumerate(block.splitlines(), start=line + 1):
+                    command = text.removeprefix("$ ").partition(" #")[0].strip()
+                    if command.startswith("penstock "):
+                        yield f"{page.relative_to(ROOT)}:{number}", command
+
+
+@pytest.mark.parametrize(("place", "command"), list(commands()))
+def test_every_command_of_the_documentation_exists(place, command):
+    words = shlex.split(command.removesuffix("&").partition("|")[0])[1:]
+    assert words[0] in VERBS
+    assert make_parser().parse_args(words) is not None
+
+
+def proofs() -> list[str]:
+    """Return the tests that the guarantees name: ``tests/path.py::test_name``."""
+    return re.findall(r"`(tests/[\w/.]+\.py::\w+)`", (DOCS / "guarantees.md").read_text())
+
+
+def test_every_promise_names_at_least_one_test():
+    rows = re.findall(r"^\| (?!promise|-)(.+?) \| (.+) \|$", _guarantees(), re.MULTILINE)
+    assert len(rows) > 20
+    assert [promise for promise, proof in rows if "::test_" not in proof] == []
+
+
+def _guarantees() -> str:
+    return (DOCS / "guarantees.md").read_text()
+
+
+@pytest.mark.parametrize("proof", sorted(set(proofs())))
+def test_the_test_that_proves_a_promise_exists(proof):
+    path, _, name = proof.partition("::")
+    tree = ast.parse((ROOT / path).read_text())
+    functions = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    assert name in functions
+
+
+def test_the_glossary_is_sorted_and_says_each_word_once():
+    words = re.findall(r"^\*\*(.+?)\*\*", (DOCS / "glossary.md").read_text(), re.MULTILINE)
+    assert len(words) > 20
+    assert words == sorted(set(words), key=str.lower)
+
+
+def test_decisions_are_numbered_without_gaps_and_have_their_three_parts():
+    pages = sorted((DOCS / "decisions").glob("*.md"))
+    numbers = [int(page.name[:4]) for page in pages]
+    assert numbers == list(range(1, len(pages) + 1))
+    for page in pages:
+        titles = re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE)
+        assert titles == ["Why", "Decided", "Price"], page.name
