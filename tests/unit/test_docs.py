@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from penstock.cli.main import VERBS, make_parser
+from penstock.core.check import check
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -72,6 +73,11 @@ def test_the_tutorial_builds_the_very_application_of_the_tree(module):
     built, expected = module.app.graph, shipped.app.graph
     assert {data.name: data for data in built.data} == {data.name: data for data in expected.data}
     assert {part.name: part for part in built.parts} == {part.name: part for part in expected.parts}
+
+
+def test_the_application_on_the_front_page_runs_and_has_no_problems(module):
+    run_page(ROOT / "README.md", module)
+    assert check(module.app.graph) == []
 
 
 @pytest.mark.parametrize("page", [DOCS / "records.md"], ids=lambda page: page.name)
