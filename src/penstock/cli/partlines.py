@@ -1,0 +1,63 @@
+"""Reports of parts as plain lines: one for each change, and one now and then in between."""
+
+import threading
+from collections.abc import Callable
+
+from penstock.core.report import PartReport
+
+__all__ = ["PartLines", "count_text", "part_line", "rate_text"]
+
+_TEN = 10
+_THOUSAND = 1000
+_EVERY_SECONDS = 10.0
+
+
+class PartLines:
+    """Writes a line when a part's state or reason changes, and every ten seconds."""
+
+    def __init__(self, write: Callable[[str], None], *, clock: Callable[[], float]) -> None:
+        self._write = write
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._shown: dict[str, tuple[str, str]] = {}
+        self._due: dict[str, float] = {}
+
+    def take(self, report: PartReport) -> None:
+        """Take note of a report, from any thread."""
+        with self._lock:
+            now = self._clock()
+            state = (report.state, report.reason)
+            changed = self._shown.get(report.part) != state
+            if changed or now >= self._due[report.part]:
+                self._shown[report.part] = state
+                self._due[report.part] = now + _EVERY_SECONDS
+                self._write(part_line(report))
+
+
+def part_line(report: PartReport) -> str:
+    """Return a report as one line for people."""
+    counts = report.counts
+    words = [f"{report.part}: {report.state}"]
+    if report.reason:
+        words.append(f"({report.reason})")
+    if counts.received or counts.written:
+        words.append(f"in {count_text(counts.received)} ({rate_text(report.rate_in)})")
+        words.append(f"out {count_text(counts.written)} ({rate_text(report.rate_out)})")
+    if counts.dead_lettered:
+        words.append(f"dead letters {count_text(counts.dead_lettered)}")
+    if report.lag is not None:
+        words.append(f"lag {count_text(report.lag)}")
+    words += [f"{name} {text}" for name, text in report.detail.items() if report.state == "running"]
+    return "  ".join(words)
+
+
+def count_text(count: int) -> str:
+    """Return a count with its thousands parted."""
+    return f"{count:,}"
+
+
+def rate_text(rate: float) -> str:
+    """Return records per second, short: ``0.5/s``, ``120/s``, ``12.3k/s``."""
+    if rate >= _THOUSAND:
+        return f"{rate / _THOUSAND:.1f}k/s"
+    return f"{rate:.0f}/s" if rate >= _TEN or rate == 0 else f"{rate:.1f}/s"

@@ -1,0 +1,146 @@
+"""A service run again over a finished range of the past, into topics of its own.
+
+State starts empty, so the results are those of the range alone. The records of several inputs are
+handled in the order of their timestamps, partition by partition; results are written at least
+once, to topics that nobody else writes.
+"""
+
+import heapq
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+from penstock.backbone.connection import Connection
+from penstock.backbone.logrange import EARLIEST, LATEST, End, Start
+from penstock.backbone.logreader import LogReader
+from penstock.backbone.logrecord import RawRecord
+from penstock.backbone.producer import Producer
+from penstock.backbone.topics import Topics
+from penstock.core.graph import Graph, OnLog, Service
+from penstock.core.report import Counts
+from penstock.core.topic import TopicSpec, topic_name_problem
+from penstock.errors import ConfigurationError
+from penstock.services.step import Step
+from penstock.services.tally import total
+
+__all__ = ["Range", "Rerun", "rerun_service", "result_topics"]
+
+_BATCH = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """From where to where, in every input."""
+
+    start: Start = EARLIEST
+    end: End = LATEST
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """What a run over the past did: its counts, and where its results are."""
+
+    counts: Counts
+    results: tuple[str, ...]
+    dead_letters: str
+
+
+def result_topics(graph: Graph, service: Service, label: str) -> dict[str, TopicSpec]:
+    """Return, by the topic that the service writes, the one that takes the results instead."""
+    written = [data.topic for data in service.writes] + [graph.dead_letters]
+    found = {spec.name: replace(spec, name=f"{spec.name}.replay.{label}") for spec in written}
+    for spec in found.values():
+        if wrong := topic_name_problem(spec.name):
+            raise ConfigurationError(
+                f"{spec.name!r} cannot be the name of a topic: {wrong}",
+                code="replay.label",
+                hint="choose another label: --as LABEL",
+            )
+    return found
+
+
+def rerun_service(
+    graph: Graph,
+    service: Service,
+    connection: Connection,
+    *,
+    over: Range,
+    label: str,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Rerun:
+    """Run a service over a range; ``progress`` gets how many records were handled so far.
+
+    Raises ConfigurationError ``replay.exists`` where a replay of this label has left results.
+    """
+    results = result_topics(graph, service, label)
+    _refuse_existing(connection, results, label)
+    Topics(connection).declare(list(results.values()))
+    tallies: list[Counts] = []
+    done = 0
+    with Producer(connection) as producer:
+        send = _sender(producer, results)
+        for number in range(max(data.topic.partitions for data in service.reads)):
+            step = Step(graph, service, clock=lambda: datetime.now(UTC))
+            records = _merged(connection, service.reads, number, over)
+            while batch := list(islice(records, _BATCH)):
+                for topic, several in _runs(batch):
+                    step.run(topic, several, send)
+                done += len(batch)
+                progress(done)
+            step.tally.commit()
+            tallies.append(step.tally.committed())
+    dead = results[graph.dead_letters.name].name
+    named = tuple(spec.name for spec in results.values() if spec.name != dead)
+    return Rerun(total(*tallies), named, dead)
+
+
+def _refuse_existing(connection: Connection, results: dict[str, TopicSpec], label: str) -> None:
+    topics = Topics(connection)
+    if there := [spec.name for spec in results.values() if topics.exists(spec.name)]:
+        raise ConfigurationError(
+            f"there are results of a replay {label!r} already: {', '.join(there)}",
+            code="replay.exists",
+            hint="choose another label: --as LABEL",
+        )
+
+
+def _sender(producer: Producer, results: dict[str, TopicSpec]) -> Any:
+    def send(topic: str, /, **record: Any) -> None:
+        producer.send(results[topic].name, **record)
+
+    return send
+
+
+def _merged(
+    connection: Connection, inputs: tuple[OnLog, ...], number: int, over: Range
+) -> Iterator[RawRecord]:
+    """Give the records of one partition number of all inputs in the order of their timestamps."""
+    reader = LogReader(connection)
+    several = [
+        _flat(reader, data.topic.name, number, over)
+        for data in inputs
+        if number < data.topic.partitions
+    ]
+    return heapq.merge(*several, key=lambda raw: raw.timestamp()[1])
+
+
+def _flat(reader: LogReader, topic: str, number: int, over: Range) -> Iterator[RawRecord]:
+    batches = reader.batches(
+        topic, start=over.start, end=over.end, partitions=[number], when_trimmed="skip"
+    )
+    for batch in batches:
+        yield from batch
+
+
+def _runs(batch: list[RawRecord]) -> Iterator[tuple[str, list[RawRecord]]]:
+    """Cut a batch where its topic changes."""
+    topic, several = "", list[RawRecord]()
+    for raw in batch:
+        if several and raw.topic() != topic:
+            yield topic, several
+            several = []
+        topic = raw.topic() or ""
+        several.append(raw)
+    yield topic, several

@@ -1,0 +1,149 @@
+"""Keeps the processes of an application alive, and ends them in order."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Protocol
+
+from penstock.cli.board import Board
+from penstock.cli.plan import Unit
+
+__all__ = ["Backoff", "Process", "Supervisor"]
+
+_STABLE_FACTOR = 2
+"""A process that ran this many times the longest wait is as good as new."""
+_LOOK_SECONDS = 0.05
+
+
+class Process(Protocol):
+    """A running process of one unit."""
+
+    def exit_code(self) -> int | None:
+        """Return its exit code, None while it runs; that of a signal is its number below zero."""
+
+    def reason(self) -> str:
+        """Say why it ended, in a few words."""
+
+    def terminate(self) -> None:
+        """Ask it to end cleanly."""
+
+    def kill(self) -> None:
+        """End it and everything it started, at once."""
+
+
+class Backoff:
+    """Waits that double, up to a limit, and start small again after a good while."""
+
+    def __init__(self, *, first: timedelta, longest: timedelta) -> None:
+        self._first = first.total_seconds()
+        self._longest = longest.total_seconds()
+        self._next = self._first
+
+    def after(self, ran_for: float) -> float:
+        """Return how many seconds to wait before the next start."""
+        if ran_for > _STABLE_FACTOR * self._longest:
+            self._next = self._first
+        wait = min(self._next, self._longest)
+        self._next = min(self._next * 2, self._longest)
+        return wait
+
+
+@dataclass(slots=True)
+class _Member:
+    unit: Unit
+    backoff: Backoff
+    process: Process | None = None
+    started_at: float = 0.0
+    due_at: float | None = field(default=None)
+    """When it is to be started again; None while it runs, or has ended."""
+
+
+class Supervisor:
+    """Starts a process for each unit and again when one dies, with growing waits.
+
+    A process that ends with exit code 0 has done its work and is not started again. Nothing here
+    waits but :meth:`stop`; whoever runs it calls :meth:`look` many times a second.
+    """
+
+    def __init__(
+        self,
+        units: Sequence[Unit],
+        *,
+        start: Callable[[Unit], Process],
+        board: Board,
+        note: Callable[[str], None],
+        backoff: Callable[[], Backoff],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._members = [_Member(unit, backoff(), due_at=clock()) for unit in units]
+        self._start = start
+        self._board = board
+        self._note = note
+        self._clock = clock
+
+    @property
+    def all_ended(self) -> bool:
+        """Whether every process has done its work."""
+        return all(member.process is None and member.due_at is None for member in self._members)
+
+    def look(self) -> None:
+        """Take note of what ended, and start what is due."""
+        for member in self._members:
+            code = member.process.exit_code() if member.process else None
+            if member.process is not None and code is not None:
+                self._ended(member, member.process, code)
+            if member.due_at is not None and self._clock() >= member.due_at:
+                member.due_at, member.started_at = None, self._clock()
+                self._board.started(member.unit.parts)
+                member.process = self._start(member.unit)
+
+    def _ended(self, member: _Member, process: Process, code: int) -> None:
+        unit, member.process = member.unit, None
+        # What it started may have outlived it.
+        process.kill()
+        if code == 0:
+            self._board.ended(unit.parts)
+            self._note(f"{unit.name} has ended: nothing more to do")
+            return
+        wait = member.backoff.after(self._clock() - member.started_at)
+        member.due_at = self._clock() + wait
+        reason = process.reason()
+        self._board.died(unit.parts, reason)
+        self._note(f"{unit.name} died ({reason}); starting it again in {wait:g}s")
+
+    def stop(
+        self, kinds: Sequence[str], *, grace: timedelta, tick: Callable[[], None] = lambda: None
+    ) -> None:
+        """End the processes of these kinds, in parallel; those that do not end in time are killed.
+
+        ``tick`` is called while waiting.
+        """
+        members = [member for member in self._members if member.unit.kind in kinds]
+        for member in members:
+            member.due_at = None
+            if member.process is not None:
+                member.process.terminate()
+        deadline = self._clock() + grace.total_seconds()
+        while (left := [member for member in members if _runs(member)]) and (
+            self._clock() < deadline
+        ):
+            tick()
+            time.sleep(_LOOK_SECONDS)
+        for member in left:
+            self._note(f"{member.unit.name} did not end within {grace.total_seconds():g}s: killed")
+        self._kill(members)
+
+    def kill(self) -> None:
+        """End everything at once."""
+        self._kill(self._members)
+
+    def _kill(self, members: Sequence[_Member]) -> None:
+        for member in members:
+            if member.process is not None:
+                member.process.kill()
+            member.process, member.due_at = None, None
+
+
+def _runs(member: _Member) -> bool:
+    return member.process is not None and member.process.exit_code() is None
