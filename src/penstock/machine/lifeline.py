@@ -1,0 +1,70 @@
+"""The lifeline of a child process: a pipe whose other end its parent holds while it lives.
+
+The kernel closes the parent's end when the parent dies, also by SIGKILL; the child reads the end
+of the pipe and stops.
+"""
+
+import contextlib
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+
+from penstock.machine.processes import session_members
+
+__all__ = ["LIFELINE_VARIABLE", "watch_lifeline"]
+
+LIFELINE_VARIABLE = "PENSTOCK_LIFELINE_FD"
+_GRACE = timedelta(seconds=10)
+_EXIT_STATUS = 70
+_LOG = logging.getLogger(__name__)
+
+
+def watch_lifeline(
+    on_lost: Callable[[], None], *, grace: timedelta = _GRACE
+) -> threading.Thread | None:
+    """Call ``on_lost`` when the parent dies; end this process if it still runs after ``grace``.
+
+    ``on_lost`` runs in a thread of its own and asks the process to stop. At the end of ``grace``
+    the process is killed with all of its session, if it leads one. Returns None, and does nothing,
+    in a process that no :class:`~penstock.machine.child.Child` has started. To be called once.
+    """
+    text = os.environ.pop(LIFELINE_VARIABLE, "")
+    if not text.isdecimal():
+        return None
+    descriptor = int(text)
+    os.set_inheritable(descriptor, False)  # noqa: FBT003 - not ours to name
+
+    def watch() -> None:
+        _wait_for_end(descriptor)
+        try:
+            on_lost()
+        except Exception:  # noqa: BLE001 - whatever it was, this process has to end
+            _LOG.exception("asking to stop failed after the parent was lost")
+        threading.Event().wait(grace.total_seconds())
+        _end()
+
+    thread = threading.Thread(target=watch, name="lifeline", daemon=True)
+    thread.start()
+    return thread
+
+
+def _end() -> None:
+    own = os.getpid()
+    if os.getsid(own) == own:
+        for pid in session_members(own):
+            if pid != own:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+        os.killpg(own, signal.SIGKILL)
+    os._exit(_EXIT_STATUS)
+
+
+def _wait_for_end(descriptor: int) -> None:
+    try:
+        while os.read(descriptor, 1):
+            pass
+    except OSError:
+        _LOG.exception("the lifeline cannot be read; the parent counts as lost")
