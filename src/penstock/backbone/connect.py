@@ -49,14 +49,27 @@ def require_answer(connection: Connection, *, timeout: timedelta = _ANSWER_LIMIT
             reasons.append(text)
 
     limit = min(timeout, connection.settings.request_timeout)
+    client = _client(connection, remember)
     try:
-        client = AdminClient(connection.client_config() | {"error_cb": remember}, logger=LOG)
         return len(client.list_topics(timeout=limit.total_seconds()).brokers)
     except KafkaException as error:
+        client.poll(0)  # what went wrong on the way is told only when asked for
         remember(error.args[0])
         raise ConfigurationError(
             f"Kafka at {connection.bootstrap} does not answer",
             code="kafka.unreachable",
             detail="\n  ".join(reasons),
             hint="check kafka.bootstrap and the security settings: penstock doctor",
+        ) from error
+
+
+def _client(connection: Connection, on_error: Callable[[KafkaError], None]) -> AdminClient:
+    try:
+        return AdminClient(connection.client_config() | {"error_cb": on_error}, logger=LOG)
+    except KafkaException as error:  # a certificate or key that the library cannot use
+        raise ConfigurationError(
+            f"the settings for Kafka at {connection.bootstrap} cannot be used",
+            code="kafka.security",
+            detail=error.args[0].str(),
+            hint="run: penstock config explain kafka.security_protocol",
         ) from error

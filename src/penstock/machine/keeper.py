@@ -69,8 +69,12 @@ def _keep(program: subprocess.Popen[bytes], owners: Path, wakeup: int, grace: fl
             if signal.SIGTERM in os.read(wakeup, 1024):
                 _stop(program, grace)
                 return
-        # The lock is kept until the end of this process: who comes now waits for the stop.
-        if _lock(owners) is not None:
+        try:
+            # The lock is kept until the end of this process: who comes now waits for the stop.
+            unowned = _lock(owners) is not None
+        except FileNotFoundError:  # somebody has deleted the directory, and the program's data
+            grace, unowned = 0.0, True
+        if unowned:
             _stop(program, grace)
             return
 

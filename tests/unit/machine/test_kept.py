@@ -1,6 +1,7 @@
 """The keeper with small Python programs in place of a JVM."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -158,6 +159,17 @@ def test_a_program_that_ignores_the_stop_is_killed_after_its_grace(tmp_path: Pat
     assert kept.disown()
     assert kept.wait_until_stopped(timeout=LIMIT)
     assert not is_alive(pid)
+
+
+def test_a_program_whose_directory_is_deleted_ends(tmp_path: Path) -> None:
+    kept = kept_in(tmp_path / "directory")
+    assert kept.own(timeout=LIMIT)
+    assert kept.start(program(tmp_path), environment=ENVIRONMENT)
+    pid = started_pid(kept)
+    shutil.rmtree(kept.directory)
+    assert wait_until_dead(pid, timeout=LIMIT)
+    assert not kept.running()
+    kept.disown()
 
 
 def test_the_keeper_is_not_of_its_owners_session(kept: KeptProgram) -> None:
