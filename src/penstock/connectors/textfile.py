@@ -184,7 +184,7 @@ class FileReading:
             raise self._changed(f"it has {size} bytes, {read} were read")
         if self._fingerprint(position.at) != position.fingerprint:
             what = "size or content" if self._spec.repeat else f"first {read} bytes"
-            raise self._changed(f"its {what} changed")
+            raise self._changed(f"its {what} changed, or whether it is repeated")
 
     def _round_of(self, at: int) -> int:
         """Return the position at which the round began that ends at or behind ``at``."""
