@@ -173,7 +173,7 @@ def test_ends_move_with_records_and_with_trimming(kafka, topics, topic):
 
 
 def test_offsets_at_an_instant_are_those_of_the_first_record_not_before_it(kafka, topics, topic):
-    name = topic(partitions=2)
+    name = topic(partitions=2, retention=None)
     base_at = datetime(2024, 5, 1, tzinfo=UTC)
     with Producer(kafka) as producer:
         for minute in range(5):

@@ -16,6 +16,7 @@ transactions       writes records and positions, all or nothing
 positions          durable positions of readers that are not in a consumer group
 consumer           a member of a consumer group
 membership         how it takes part
+startoffsets       where it starts
 groups             consumer groups seen from outside; lag
 site               what a running part is given
 admin, client      calls to the cluster with their limits; the client's own log

@@ -1,6 +1,7 @@
 """Calls to the cluster that every one ends: with an answer, or with an error after the timeout."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -16,7 +17,7 @@ from penstock.backbone.client import LOG
 from penstock.backbone.connection import Connection
 from penstock.backbone.failures import cause, failure, unreachable
 from penstock.backbone.logrecord import Offsets, Partition
-from penstock.errors import PenstockError
+from penstock.errors import PenstockError, TransientError
 
 __all__ = ["Admin", "Replicas", "topic_partitions"]
 
@@ -25,6 +26,20 @@ T = TypeVar("T")
 
 _FIRST = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _NEXT = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+_PASSING = frozenset(
+    {
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.OFFSET_NOT_AVAILABLE,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+    }
+)
+"""What a broker says while it is taking up the work of another, or starting its own."""
+_ASK_AGAIN_SECONDS = 0.05
 _GRACE = 2.0
 """Seconds beyond the request's own timeout before an answer is given up."""
 
@@ -81,6 +96,29 @@ class Admin:
         """Wait for several answers; raise the first error."""
         return {name: self.answer(future, doing=doing) for name, future in futures.items()}
 
+    def ask(self, question: "Callable[[], Mapping[K, Future[T]]]", *, doing: str) -> dict[K, T]:
+        """Return the answers to a question that may be asked again.
+
+        It is, until the timeout, while a leader or a coordinator is only just taking up its work.
+        """
+        deadline = time.monotonic() + self.timeout
+        while True:
+            futures = question()
+            answers: dict[K, T] = {}
+            errors: list[KafkaError] = []
+            for name, future in futures.items():
+                outcome = self.outcome(future, doing=doing)
+                if isinstance(outcome, KafkaError):
+                    errors.append(outcome)
+                else:
+                    answers[name] = outcome
+            if not errors:
+                return answers
+            lasting = [error for error in errors if error.code() not in _PASSING]
+            if lasting or time.monotonic() > deadline:
+                raise self.failure((lasting or errors)[0], doing=doing)
+            time.sleep(_ASK_AGAIN_SECONDS)
+
     def topics(self) -> dict[str, list[Replicas]]:
         """Return for each topic that exists its partitions, by number."""
         try:
@@ -93,7 +131,8 @@ class Admin:
                 for _, partition in sorted(found.partitions.items())
             ]
             for name, found in metadata.topics.items()
-            if found.error is None
+            # A topic that is being made or deleted may show no partitions.
+            if found.error is None and found.partitions
         }
 
     def offsets(
@@ -107,12 +146,14 @@ class Admin:
         if not wanted:
             return {}
         level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-        futures: dict[TopicPartition, Future[ListOffsetsResultInfo]] = self.client.list_offsets(
-            {TopicPartition(*partition): spec for partition, spec in wanted.items()},
-            isolation_level=level,
-            request_timeout=self.timeout,
-        )
-        found = self.answers(futures, doing=doing)
+        asked = {TopicPartition(*partition): spec for partition, spec in wanted.items()}
+
+        def question() -> "Mapping[TopicPartition, Future[ListOffsetsResultInfo]]":
+            return self.client.list_offsets(
+                asked, isolation_level=level, request_timeout=self.timeout
+            )
+
+        found = self.ask(question, doing=doing)
         return {(at.topic, at.partition): info.offset for at, info in found.items()}
 
     def ends(
@@ -122,4 +163,10 @@ class Admin:
         doing = "reading the ends of " + ", ".join(sorted({topic for topic, _ in partitions}))
         lows = self.offsets(dict.fromkeys(partitions, _FIRST), committed=committed, doing=doing)
         highs = self.offsets(dict.fromkeys(partitions, _NEXT), committed=committed, doing=doing)
+        if any(low < 0 or highs[partition] < low for partition, low in lows.items()):
+            raise TransientError(
+                f"{doing}: the broker does not know them yet",
+                code="kafka.failed",
+                detail=f"{highs}",
+            )
         return {partition: (lows[partition], highs[partition]) for partition in partitions}

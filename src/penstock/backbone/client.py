@@ -6,13 +6,16 @@ logger ``penstock.kafka``, which is silent until a program configures logging.
 # ruff: noqa: SLF001 - the client's own error names begin with an underscore
 
 import logging
+import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
 from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
-__all__ = ["LOG", "Contact", "Source", "take"]
+__all__ = ["LOG", "Contact", "Source", "take", "within"]
 
 LOG = logging.getLogger("penstock.kafka")
 LOG.addHandler(logging.NullHandler())
@@ -28,6 +31,7 @@ _PROBE_INTERVAL = 1.0
 _PROBE_TIMEOUT = 0.5
 
 M = TypeVar("M")
+T = TypeVar("T")
 
 
 class Source(Protocol[M]):
@@ -52,6 +56,24 @@ def take(source: Source[M], *, count: int, timeout: float) -> list[M]:
     if first is None:
         return []
     return [first, *source.consume(count - 1, 0)] if count > 1 else [first]
+
+
+def within(call: Callable[[], T], *, timeout: float) -> T:
+    """Return what a call gives, or raise TimeoutError and leave it to end by itself.
+
+    For the few calls of the client that have no timeout of their own. They run in a thread that
+    does not keep the process alive.
+    """
+    outcome: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(call())
+        except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, daemon=True, name="penstock-kafka-call").start()
+    return outcome.result(timeout)
 
 
 class _Asked(Protocol):

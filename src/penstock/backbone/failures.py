@@ -44,7 +44,9 @@ _MISSING = _Meaning(
     "penstock topics list",
 )
 _TOO_LARGE = _Meaning(DataError, "data.too-large", "the record is too large")
-_BAD_RECORD = _Meaning(DataError, "data.refused", "the broker does not take the record")
+_BAD_RECORD = _Meaning(
+    DataError, "data.refused", "the broker does not take it, or a record in the same batch"
+)
 _FENCED = _Meaning(FencedError, "kafka.fenced", "another worker took over")
 _MOVED = _Meaning(TransientError, "kafka.rebalanced", "the partitions belong to others now")
 _REFUSED = _Meaning(
@@ -75,6 +77,7 @@ _MEANINGS = {
     KafkaError.INVALID_MSG_SIZE: _TOO_LARGE,
     KafkaError.MSG_SIZE_TOO_LARGE: _TOO_LARGE,
     KafkaError.RECORD_LIST_TOO_LARGE: _TOO_LARGE,
+    KafkaError._INVALID_DIFFERENT_RECORD: _BAD_RECORD,
     KafkaError.INVALID_MSG: _BAD_RECORD,
     KafkaError.INVALID_RECORD: _BAD_RECORD,
     KafkaError.INVALID_TIMESTAMP: _BAD_RECORD,
@@ -100,8 +103,10 @@ _MEANINGS = {
 }
 
 
-def cause(error: KafkaException) -> KafkaError:
-    """Return what an exception of the client carries."""
+def cause(error: KafkaException | KafkaError) -> KafkaError:
+    """Return what an exception of the client carries; some calls give it as it is."""
+    if isinstance(error, KafkaError):
+        return error
     carried = error.args[0] if error.args else None
     return (
         carried if isinstance(carried, KafkaError) else KafkaError(KafkaError.UNKNOWN, str(error))

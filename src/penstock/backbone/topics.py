@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
-from confluent_kafka import TopicPartition
+from confluent_kafka import KafkaError, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its __init__ re-exports
     ConfigEntry,
     ConfigResource,
@@ -28,6 +28,7 @@ __all__ = ["TopicChange", "TopicState", "Topics"]
 _DECLARED_SETTINGS = frozenset(TopicSpec(name="any").config())
 _INTERNAL_PREFIXES = ("__", "_penstock.")
 _LOOK_INTERVAL = 0.05
+_SETTLING = "waiting for the new topics"
 
 
 class Topics:
@@ -75,7 +76,8 @@ class Topics:
         settled = self._settle(wanted, change=change, repartition=repartition)
         missing = {name: spec for name, spec in wanted.items() if name not in settled}
         created = create_topics(self._admin, missing.values())
-        self._await(lambda: self._led(wanted), doing="waiting for the new topics")
+        if missing:
+            self._await(lambda: self._usable(missing), doing=_SETTLING)
         raced = {name: spec for name, spec in missing.items() if name not in created}
         settled |= self._settle(raced, change=change, repartition=repartition)
         return [
@@ -123,12 +125,13 @@ class Topics:
 
     def trim(self, topic: str, offsets: Mapping[int, int]) -> None:
         """Delete the records before the given offsets, as retention would."""
-        futures = self._admin.client.delete_records(
-            [TopicPartition(topic, number, offset) for number, offset in offsets.items()],
-            request_timeout=self._admin.timeout,
-            operation_timeout=self._admin.timeout,
+        parts = [TopicPartition(topic, number, offset) for number, offset in offsets.items()]
+        self._admin.ask(
+            lambda: self._admin.client.delete_records(
+                parts, request_timeout=self._admin.timeout, operation_timeout=self._admin.timeout
+            ),
+            doing=f"trimming {topic}",
         )
-        self._admin.answers(futures, doing=f"trimming {topic}")
 
     def _existing(self, names: Iterable[str]) -> dict[str, TopicState]:
         found = self._admin.topics()
@@ -140,11 +143,13 @@ class Topics:
     def _states(self, found: Mapping[str, Sequence[Replicas]]) -> Sequence[TopicState]:
         if not found:
             return []
-        futures = self._admin.client.describe_configs(
-            [ConfigResource(ResourceType.TOPIC, name) for name in found],
-            request_timeout=self._admin.timeout,
+        resources = [ConfigResource(ResourceType.TOPIC, name) for name in found]
+        described = self._admin.ask(
+            lambda: self._admin.client.describe_configs(
+                resources, request_timeout=self._admin.timeout
+            ),
+            doing="reading the settings of topics",
         )
-        described = self._admin.answers(futures, doing="reading the settings of topics")
         configs = {resource.name: _config(entries) for resource, entries in described.items()}
         return [
             TopicState(
@@ -171,13 +176,22 @@ class Topics:
             raise contradiction(every)
         return {name: apply_differences(self._admin, several) for name, several in found.items()}
 
-    def _led(self, names: Iterable[str]) -> bool:
-        """Whether every partition of these topics has a leader, so that it can be used."""
+    def _usable(self, names: Iterable[str]) -> bool:
+        """Whether every partition of these topics has a leader that answers for it."""
         found = self._admin.topics()
-        return all(
-            name in found and all(partition.leader >= 0 for partition in found[name])
-            for name in names
+        wanted = {name: found.get(name, []) for name in names}
+        if not all(each and all(one.leader >= 0 for one in each) for each in wanted.values()):
+            return False
+        answers = self._admin.client.list_offsets(
+            {
+                TopicPartition(name, number): OffsetSpec.latest()  # type: ignore[no-untyped-call]
+                for name, each in wanted.items()
+                for number in range(len(each))
+            },
+            request_timeout=self._admin.timeout,
         )
+        outcomes = [self._admin.outcome(each, doing=_SETTLING) for each in answers.values()]
+        return not any(isinstance(outcome, KafkaError) for outcome in outcomes)
 
     def _await(self, condition: Callable[[], bool], *, doing: str) -> None:
         """Wait until the metadata of the cluster show what was done to it."""
