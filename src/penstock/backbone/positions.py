@@ -1,0 +1,125 @@
+"""Durable positions of readers that are not members of a consumer group.
+
+A position is kept as the committed offsets of a group that never has members, so a transaction
+can move it together with the records it writes: both happen or neither.
+"""
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import confluent_kafka
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError
+
+from penstock.backbone.admin import Admin, topic_partitions
+from penstock.backbone.connection import Connection
+from penstock.backbone.logrecord import Offsets, Partition
+from penstock.errors import ConfigurationError, PenstockError, TransientError
+
+__all__ = ["POSITION_PREFIX", "ConsumerGroup", "PositionStore", "memberless", "position_group"]
+
+POSITION_PREFIX = "penstock.position."
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroup:
+    """A group as a transaction needs it: its name, and who speaks for it (opaque)."""
+
+    name: str
+    metadata: bytes = field(repr=False)
+
+
+def position_group(name: str) -> str:
+    """Return the name of the group that keeps a position."""
+    return POSITION_PREFIX + name
+
+
+@lru_cache(maxsize=256)
+def memberless(group: str) -> ConsumerGroup:
+    """Return a group that has no members; its offsets move only by transactions and by hand."""
+    # Only a client can make the metadata; without an address this one connects to nothing.
+    consumer = confluent_kafka.Consumer({"group.id": group})
+    try:
+        return ConsumerGroup(group, consumer.consumer_group_metadata())
+    finally:
+        consumer.close()
+
+
+class PositionStore:
+    """Reads and moves positions. The topics that a position names must exist."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._admin = Admin(connection)
+
+    def read(self, name: str) -> dict[Partition, int]:
+        """Return the position; empty if there is none.
+
+        A transaction still open over the position is waited for by nobody: TransientError
+        ``position.unstable``. Take over its producer first, which ends it.
+        """
+        return committed_offsets(self._admin, position_group(name))
+
+    def move(self, name: str, offsets: Offsets) -> None:
+        """Set the position, outside any transaction."""
+        alter_offsets(self._admin, position_group(name), offsets)
+
+    def forget(self, name: str) -> None:
+        """Delete the position; nothing happens if there is none."""
+        delete_group(self._admin, position_group(name))
+
+
+def committed_offsets(admin: Admin, group: str) -> dict[Partition, int]:
+    """Return the committed offsets of any group; empty for one that does not exist."""
+    doing = f"reading the offsets of group {group}"
+    wanted = [ConsumerGroupTopicPartitions(group)]
+    answer = admin.ask(
+        lambda: admin.client.list_consumer_group_offsets(
+            wanted, require_stable=True, request_timeout=admin.timeout
+        ),
+        doing=doing,
+    )[group]
+    found = {}
+    for at in answer.topic_partitions or []:
+        if at.error is not None:
+            if at.error.code() == KafkaError.UNSTABLE_OFFSET_COMMIT:
+                raise TransientError(
+                    f"group {group} is being moved by a transaction that has not ended",
+                    code="position.unstable",
+                )
+            raise admin.failure(at.error, doing=doing)
+        if at.offset >= 0:
+            found[at.topic, at.partition] = at.offset
+    return found
+
+
+def alter_offsets(admin: Admin, group: str, offsets: Offsets) -> None:
+    """Set committed offsets of a group that has no members now."""
+    if not offsets:
+        return
+    doing = f"moving group {group}"
+    wanted = [ConsumerGroupTopicPartitions(group, topic_partitions(offsets))]
+    answer = admin.ask(
+        lambda: admin.client.alter_consumer_group_offsets(wanted, request_timeout=admin.timeout),
+        doing=doing,
+    )[group]
+    for at in answer.topic_partitions or []:
+        if at.error is not None:
+            raise _refused(admin, group, at.error, doing=doing)
+
+
+def delete_group(admin: Admin, group: str) -> None:
+    """Delete a group without members, with its offsets."""
+    doing = f"deleting group {group}"
+    futures = admin.client.delete_consumer_groups([group], request_timeout=admin.timeout)
+    outcome = admin.outcome(futures[group], doing=doing)
+    if isinstance(outcome, KafkaError) and outcome.code() != KafkaError.GROUP_ID_NOT_FOUND:
+        raise _refused(admin, group, outcome, doing=doing)
+
+
+def _refused(admin: Admin, group: str, error: KafkaError, *, doing: str) -> PenstockError:
+    if error.code() not in {KafkaError.NON_EMPTY_GROUP, KafkaError.UNKNOWN_MEMBER_ID}:
+        return admin.failure(error, doing=doing)
+    return ConfigurationError(
+        f"{doing}: it has members",
+        code="group.busy",
+        hint=f"stop what reads as {group}, then try again",
+    )

@@ -1,0 +1,121 @@
+"""Writes records: idempotent, acknowledged by all replicas, bounded."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Self
+
+from confluent_kafka import KafkaException
+
+from penstock.backbone.connection import Connection
+from penstock.backbone.failures import cause, failure
+from penstock.backbone.logrecord import Headers
+from penstock.backbone.sending import Sender, SendLimits
+from penstock.core.topic import Partitioning
+from penstock.errors import TransientError
+
+__all__ = ["Producer", "SendLimits"]
+
+
+class Producer:
+    """Sends records in the background; :meth:`flush` says that all have arrived.
+
+    A record is written once, in the order of sending within a partition, also when a request is
+    repeated. What could not be delivered is raised by the next call, with topic and key: DataError
+    for a record that Kafka does not take, TransientError when it cannot be reached
+    (``producer.dead``: make a new one). Not for several
+    threads at once. As a context manager it flushes at the end.
+    """
+
+    def __init__(self, connection: Connection, *, limits: SendLimits | None = None) -> None:
+        limits = limits or SendLimits()
+        self._bootstrap = connection.bootstrap
+        self._sender = Sender(
+            connection,
+            limits=limits,
+            config={"message.timeout.ms": limits.delivery_timeout // timedelta(milliseconds=1)},
+        )
+
+    def send(
+        self,
+        topic: str,
+        *,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Headers = (),
+        partition: int | Partitioning | None = None,
+        timestamp_at: datetime | None = None,
+    ) -> None:
+        """Queue one record, waiting while the queue is full.
+
+        ``partition`` is a number, or how to choose one: by key (the default: as Java clients do)
+        or ``round_robin``, where the key is sent but not looked at. Retention counts from
+        ``timestamp_at`` (now, if it is not given): a record older than that goes at once.
+        """
+        self._raise_undelivered()
+        with self._failing():
+            self._sender.send(
+                topic,
+                key=key,
+                value=value,
+                headers=headers,
+                partition=partition,
+                timestamp_at=timestamp_at,
+            )
+
+    def flush(self, timeout: timedelta | None = None) -> None:
+        """Wait until every record is delivered; TransientError if the time is too short."""
+        with self._failing():
+            waiting = self._sender.flush(None if timeout is None else timeout.total_seconds())
+        self._raise_undelivered()
+        if waiting:
+            raise TransientError(
+                f"{waiting} records are still not acknowledged by Kafka at {self._bootstrap}",
+                code="kafka.undelivered",
+                hint="penstock doctor",
+            )
+
+    def trouble(self) -> str | None:
+        """Return why the cluster cannot be reached, None if it can."""
+        return self._sender.trouble()
+
+    def close(self) -> None:
+        """Flush, and forget what could not be sent."""
+        try:
+            self.flush()
+        finally:
+            self._sender.discard()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            # What was sent before the error is still wanted, but must not hide the error.
+            with suppress(KafkaException):
+                self._sender.flush()
+            self._sender.discard()
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
+        except KafkaException as error:
+            named = failure(cause(error), doing="sending", bootstrap=self._bootstrap)
+            raise TransientError(
+                "the producer has failed as a whole; make a new one",
+                code="producer.dead",
+                detail=named.detail,
+            ) from error
+
+    def _raise_undelivered(self) -> None:
+        if error := self._sender.deliveries.failure():
+            raise error
