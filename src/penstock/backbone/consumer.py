@@ -1,0 +1,281 @@
+"""A member of a consumer group: thin over the client, batches in, offsets out.
+
+The group's committed offsets are the only truth. Where one points at records that retention has
+deleted the consumer stops loudly: skipping them would lose them in silence.
+"""
+
+# ruff: noqa: SLF001 - the client's own error names begin with an underscore
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self, cast
+
+import confluent_kafka
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
+
+from penstock.backbone.admin import Admin, topic_partitions
+from penstock.backbone.client import LOG, Contact, take, within
+from penstock.backbone.connection import Connection
+from penstock.backbone.failures import beyond_end, cause, failure, trimmed, unreachable
+from penstock.backbone.logrecord import Offsets, Partition, RawRecord
+from penstock.backbone.membership import Listener, Membership, consumer_config
+from penstock.backbone.positions import ConsumerGroup
+from penstock.backbone.startoffsets import find_starts
+from penstock.core.settings import ServiceSettings
+from penstock.errors import PenstockError, TransientError
+
+__all__ = ["Consumer"]
+
+
+class Consumer:
+    """Reads topics as a member of a group, committed records only, nothing committed by itself.
+
+    Prefetching is bounded by ``settings.queued_bytes``. Not for several threads at once. Fails with
+    ConfigurationError ``offset.trimmed`` or ``offset.beyond-end`` when the group's offset is no
+    longer in the log, and TransientError when the cluster does not answer.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        group: str,
+        topics: Sequence[str],
+        settings: ServiceSettings | None = None,
+        membership: Membership | None = None,
+        listener: Listener | None = None,
+    ) -> None:
+        self._membership = membership or Membership()
+        self._listener = listener or Listener()
+        self._group = group
+        self._bootstrap = connection.bootstrap
+        self._admin = Admin(connection)
+        self._contact = Contact(connection.bootstrap)
+        self._starts: dict[Partition, int] = {}
+        self._first_starts: dict[Partition, int] = {}
+        self._in_listener = False
+        self._dead = False
+        self._closed = False
+        self._client = confluent_kafka.Consumer(
+            consumer_config(
+                connection,
+                group=group,
+                settings=settings or ServiceSettings(),
+                membership=self._membership,
+            )
+            | {"error_cb": self._contact.lost},
+            logger=LOG,
+        )
+        self._client.subscribe(
+            list(topics), on_assign=self._assign, on_revoke=self._revoke, on_lost=self._lose
+        )
+
+    def consume(self, count: int, timeout: float) -> list[RawRecord]:
+        """Return up to ``count`` records as soon as there is one; none after ``timeout`` seconds.
+
+        Must be called again within the poll interval of the membership.
+        """
+        self._require_life()
+        try:
+            messages = take(self._client, count=count, timeout=timeout)
+        except KafkaException as error:
+            raise self._failure(cause(error), doing="reading") from error
+        if self._first_starts:
+            first, self._first_starts = self._first_starts, {}
+            self.commit(first)
+        records = [each for each in messages if each.error() is None]
+        if len(records) < len(messages):
+            self._check(messages)
+        if messages:
+            self._contact.kept()
+        return cast("list[RawRecord]", records)
+
+    def commit(self, offsets: Offsets) -> None:
+        """Make these the group's offsets, and wait until they are.
+
+        Inside the listener they are only handed in, before anything else is said to the group: who
+        gets the partitions next sees them, or reads the same records again.
+
+        TransientError ``kafka.rebalanced``: the partitions belong to another member by now.
+        ``kafka.unreachable``: nobody knows; close this consumer and make a new one.
+        """
+        self._require_life()
+        if not offsets:
+            return
+        wanted = topic_partitions(offsets)
+        doing = f"committing offsets of group {self._group}"
+        try:
+            if self._in_listener:
+                self._client.commit(offsets=wanted, asynchronous=True)
+                return
+            done = within(
+                lambda: self._client.commit(offsets=wanted, asynchronous=False),
+                timeout=self._admin.timeout,
+            )
+        except KafkaException as error:
+            raise self._failure(cause(error), doing=doing) from error
+        except TimeoutError as error:
+            # The client lets nobody in while that call lasts.
+            self._dead = True
+            reason = f"no answer within {self._admin.timeout:g}s"
+            raise unreachable(doing=doing, bootstrap=self._bootstrap, reason=reason) from error
+        for at in done:
+            if at.error is not None:
+                raise self._failure(at.error, doing=doing)
+
+    def assignment(self) -> frozenset[Partition]:
+        """Return the partitions that this member has now."""
+        return frozenset(self._starts)
+
+    def positions(self) -> dict[Partition, int]:
+        """Return for each partition the offset after the last record that was handed over.
+
+        At the end of a partition it is past what holds no records (transaction markers), so that a
+        group that commits it has no lag.
+        """
+        wanted = [TopicPartition(*partition) for partition in self._starts]
+        found = {(at.topic, at.partition): at.offset for at in self._client.position(wanted)}
+        return {
+            partition: found[partition] if found[partition] >= 0 else start
+            for partition, start in self._starts.items()
+        }
+
+    def seek(self, offsets: Offsets) -> None:
+        """Go on reading from these offsets, in partitions that are assigned."""
+        for at in topic_partitions(offsets):
+            try:
+                self._client.seek(at)
+            except KafkaException as error:
+                raise self._failure(
+                    cause(error), doing=f"seeking {at.topic}[{at.partition}]"
+                ) from error
+            self._starts[at.topic, at.partition] = at.offset
+
+    def pause(self, partitions: Collection[Partition]) -> None:
+        """Hand over no records of these partitions, and fetch none ahead, until resumed."""
+        self._client.pause([TopicPartition(*partition) for partition in partitions])
+
+    def resume(self, partitions: Collection[Partition]) -> None:
+        """Hand over records of these partitions again."""
+        self._client.resume([TopicPartition(*partition) for partition in partitions])
+
+    @property
+    def group(self) -> ConsumerGroup:
+        """The group with this member's credentials, for a transaction's commit."""
+        return ConsumerGroup(self._group, self._client.consumer_group_metadata())
+
+    def trouble(self) -> str | None:
+        """Return why the cluster cannot be reached, None if it can."""
+        return self._contact.trouble(self._client)
+
+    def close(self) -> None:
+        """Tell the listener that the partitions are revoked, and leave the group.
+
+        Leaving takes at most the request timeout, also when the cluster is away.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            if self._starts:
+                # Told here and not by the client: offsets committed now can be waited for.
+                tell = self._listener.on_lost if self._dead else self._listener.on_revoke
+                tell(list(self._starts))
+        finally:
+            self._starts.clear()
+            try:
+                within(self._client.close, timeout=self._admin.timeout)
+            except TimeoutError:
+                LOG.warning("group %s: left without an answer of the cluster", self._group)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _assign(self, client: confluent_kafka.Consumer, given: list[TopicPartition]) -> None:
+        if self._dead or self._closed:
+            return
+        found = find_starts(client, self._admin, given, group=self._group)
+        first = found.first(self._membership.start)
+        # Committed before the first record is handed over: a member that dies before its first
+        # commit must not start again at a later "latest".
+        self._first_starts.update(first)
+        starts = found.committed | first
+        if self._membership.strategy == "cooperative":
+            client.incremental_assign(topic_partitions(starts))
+        else:
+            client.assign(topic_partitions(starts))
+        self._starts.update(starts)
+        with self._listening():
+            self._listener.on_assign(starts)
+
+    def _revoke(self, client: confluent_kafka.Consumer, taken: list[TopicPartition]) -> None:
+        self._drop(client, taken, self._listener.on_revoke)
+
+    def _lose(self, client: confluent_kafka.Consumer, taken: list[TopicPartition]) -> None:
+        self._drop(client, taken, self._listener.on_lost)
+
+    def _drop(
+        self,
+        client: confluent_kafka.Consumer,
+        taken: list[TopicPartition],
+        tell: Callable[[Collection[Partition]], None],
+    ) -> None:
+        partitions = [at for each in taken if (at := (each.topic, each.partition)) in self._starts]
+        try:
+            if partitions:
+                with self._listening():
+                    tell(partitions)
+        finally:
+            for partition in partitions:
+                self._starts.pop(partition, None)
+                self._first_starts.pop(partition, None)
+            if self._membership.strategy == "cooperative":
+                client.incremental_unassign(taken)
+            else:
+                client.unassign()
+
+    @contextmanager
+    def _listening(self) -> Iterator[None]:
+        self._in_listener = True
+        try:
+            yield
+        finally:
+            self._in_listener = False
+
+    def _check(self, messages: list[Message]) -> None:
+        """Raise what went wrong; the end of a partition is news, not an error."""
+        for message in messages:
+            error = message.error()
+            if error is None or error.code() == KafkaError._PARTITION_EOF:
+                continue
+            partition = (message.topic() or "", message.partition() or 0)
+            if error.code() == KafkaError._AUTO_OFFSET_RESET:
+                low, high = self._admin.ends([partition])[partition]
+                wanted = message.offset() or 0
+                if wanted < low:
+                    raise trimmed(partition, wanted=wanted, low=low, group=self._group)
+                raise beyond_end(partition, wanted=wanted, high=high, group=self._group)
+            if error.code() == KafkaError._MAX_POLL_EXCEEDED:
+                # Joining again follows by itself; the partitions are reported as lost.
+                LOG.warning("group %s: %s", self._group, error.str())
+                continue
+            raise self._failure(error, doing=f"reading {partition[0]}[{partition[1]}]")
+
+    def _require_life(self) -> None:
+        if self._dead:
+            raise TransientError(
+                f"the consumer of group {self._group} has lost the cluster; make a new one",
+                code="consumer.dead",
+            )
+
+    def _failure(self, error: KafkaError, *, doing: str) -> PenstockError:
+        return failure(error, doing=doing, bootstrap=self._bootstrap)

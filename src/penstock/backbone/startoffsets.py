@@ -1,0 +1,59 @@
+"""Where a member of a group starts in partitions that it is given."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import confluent_kafka
+from confluent_kafka import KafkaException, TopicPartition
+
+from penstock.backbone.admin import Admin
+from penstock.backbone.failures import beyond_end, cause, trimmed
+from penstock.backbone.logrecord import Partition
+
+__all__ = ["StartOffsets", "find_starts"]
+
+
+@dataclass(frozen=True, slots=True)
+class StartOffsets:
+    """The group's own offsets, and the ends of the partitions that it has never read."""
+
+    committed: dict[Partition, int] = field(default_factory=dict)
+    unread: dict[Partition, tuple[int, int]] = field(default_factory=dict)
+
+    def first(self, start: Literal["earliest", "latest"]) -> dict[Partition, int]:
+        """Return where the partitions are begun that the group has never read."""
+        side = 0 if start == "earliest" else 1
+        return {partition: ends[side] for partition, ends in self.unread.items()}
+
+
+def find_starts(
+    client: confluent_kafka.Consumer, admin: Admin, given: list[TopicPartition], *, group: str
+) -> StartOffsets:
+    """Compare the group's offsets with the log as it is.
+
+    Waits for a transaction that is still moving them. ConfigurationError ``offset.trimmed`` or
+    ``offset.beyond-end``: an offset is no longer in the log.
+    """
+    found = StartOffsets()
+    if not given:
+        return found
+    doing = f"reading the offsets of group {group}"
+    try:
+        committed = client.committed(given, timeout=admin.timeout)
+    except KafkaException as error:
+        raise admin.failure(cause(error), doing=doing) from error
+    ends = admin.ends([(at.topic, at.partition) for at in given], committed=True)
+    for at in committed:
+        if at.error is not None:
+            raise admin.failure(at.error, doing=doing)
+        partition = (at.topic, at.partition)
+        low, high = ends[partition]
+        if at.offset < 0:
+            found.unread[partition] = (low, high)
+        elif at.offset < low:
+            raise trimmed(partition, wanted=at.offset, low=low, group=group)
+        elif at.offset > high:
+            raise beyond_end(partition, wanted=at.offset, high=high, group=group)
+        else:
+            found.committed[partition] = at.offset
+    return found

@@ -1,0 +1,168 @@
+"""Clients while their broker is away: they say so, lose nothing, and go on."""
+
+import os
+import signal
+import time
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from penstock.backbone.connection import Connection
+from penstock.backbone.consumer import Consumer
+from penstock.backbone.groups import Groups
+from penstock.backbone.logreader import LogReader
+from penstock.backbone.membership import Listener
+from penstock.backbone.producer import Producer, SendLimits
+from penstock.backbone.topics import Topics
+from penstock.backbone.transactions import TransactionalProducer
+from penstock.core.settings import KafkaSettings
+from penstock.core.topic import TopicSpec
+from penstock.errors import TransientError
+from penstock.machine.ports import free_ports
+from penstock.testing.broker import temporary_broker
+
+PATIENCE = 30.0
+
+
+@pytest.fixture(scope="module")
+def broker():
+    with temporary_broker(KafkaSettings(request_timeout=timedelta(seconds=10))) as own:
+        yield own
+
+
+@pytest.fixture
+def nowhere():
+    settings = KafkaSettings(request_timeout=timedelta(seconds=1))
+    return Connection(f"127.0.0.1:{free_ports(1)[0]}", settings)
+
+
+def impatient(broker):
+    connection = broker.connection
+    settings = replace(connection.settings, request_timeout=timedelta(seconds=2))
+    return Connection(connection.bootstrap, settings)
+
+
+def until(condition):
+    deadline = time.monotonic() + PATIENCE
+    while not (found := condition()):
+        assert time.monotonic() < deadline
+    return found
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda connection: Topics(connection).list(),
+        lambda connection: Topics(connection).declare([TopicSpec(name="words")]),
+        lambda connection: Groups(connection).list(),
+        lambda connection: Groups(connection).lag("any"),
+        lambda connection: LogReader(connection).read("words"),
+        lambda connection: TransactionalProducer(connection, "any"),
+    ],
+)
+def test_every_call_ends_and_names_the_address_that_does_not_answer(nowhere, call, capfd):
+    started = time.monotonic()
+    with pytest.raises(TransientError) as caught:
+        call(nowhere)
+    assert time.monotonic() - started < 10
+    error = caught.value
+    assert nowhere.bootstrap in error.message
+    assert error.hint == "penstock doctor"
+    assert capfd.readouterr().err == ""
+
+
+def test_records_that_wait_for_a_broker_are_not_lost_in_silence(nowhere):
+    producer = Producer(nowhere)
+    producer.send("words", key=b"k", value=b"v")
+    with pytest.raises(TransientError) as caught:
+        producer.flush()
+    assert caught.value.code == "kafka.undelivered"
+    assert nowhere.bootstrap in caught.value.message
+    assert until(producer.trouble).startswith(f"no contact with Kafka at {nowhere.bootstrap}")
+    producer._sender.discard()
+
+
+def test_a_full_queue_without_a_broker_ends_with_an_error(nowhere):
+    producer = Producer(nowhere, limits=SendLimits(records=2))
+    for _ in range(2):
+        producer.send("words", key=b"k", value=b"v")
+    with pytest.raises(TransientError) as caught:
+        producer.send("words", key=b"k", value=b"v")
+    assert caught.value.code == "kafka.queue-full"
+    producer._sender.discard()
+
+
+def test_a_broker_that_dies_and_comes_back_costs_no_record(broker):
+    connection = broker.connection
+    Topics(connection).declare([TopicSpec(name="outage", partitions=1)])
+    consumer = Consumer(connection, group="outage", topics=["outage"])
+    producer = Producer(connection)
+    read = []
+
+    def step():
+        read.extend(consumer.consume(1000, 0.1))
+        return read
+
+    for number in range(100):
+        producer.send("outage", key=b"k", value=b"%d" % number)
+    producer.flush()
+    until(lambda: len(step()) == 100)
+
+    broker.kill()
+    for number in range(100, 200):
+        producer.send("outage", key=b"k", value=b"%d" % number)
+    assert until(lambda: step() and consumer.trouble())
+
+    broker.ensure()
+    producer.flush(timedelta(seconds=PATIENCE))
+    until(lambda: len(step()) == 200)
+    assert [int(record.value()) for record in read] == list(range(200))
+    assert consumer.trouble() is None
+    assert producer.trouble() is None
+    consumer.commit(consumer.positions())
+    consumer.close()
+    assert Groups(connection).lag("outage")["outage", 0].lag == 0
+
+
+def test_a_commit_that_gets_no_answer_ends_and_so_does_closing(broker):
+    connection = impatient(broker)
+    Topics(connection).declare([TopicSpec(name="silent", partitions=1)])
+    lost = []
+    consumer = Consumer(
+        connection, group="silent", topics=["silent"], listener=Listener(on_lost=lost.extend)
+    )
+    until(lambda: consumer.consume(1, 0.1) or consumer.assignment())
+    (process,) = broker.pids
+    os.kill(process, signal.SIGSTOP)
+    try:
+        started = time.monotonic()
+        with pytest.raises(TransientError) as caught:
+            until(lambda: consumer.commit({("silent", 0): 0}))
+        assert caught.value.code == "kafka.unreachable"
+        with pytest.raises(TransientError) as caught:
+            consumer.consume(1, 0.1)
+        assert caught.value.code == "consumer.dead"
+        consumer.close()
+        assert time.monotonic() - started < 10
+    finally:
+        os.kill(process, signal.SIGCONT)
+    assert lost == [("silent", 0)]
+
+
+def test_a_transaction_whose_broker_dies_leaves_a_dead_producer_and_no_record(broker):
+    connection = broker.connection
+    Topics(connection).declare([TopicSpec(name="cut", partitions=1)])
+    producer = TransactionalProducer(impatient(broker), "cut", timeout=timedelta(seconds=3))
+    producer.begin()
+    producer.send("cut", key=b"k", value=b"half")
+    broker.kill()
+    with pytest.raises(TransientError):
+        producer.commit()
+    assert producer.dead
+    broker.ensure()
+    with TransactionalProducer(connection, "cut") as later:
+        later.begin()
+        later.send("cut", key=b"k", value=b"whole")
+        later.commit()
+    assert [record.value for record in LogReader(connection).read("cut")] == [b"whole"]
