@@ -5,7 +5,6 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +21,17 @@ _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @contextmanager
-def temporary_broker(settings: KafkaSettings | None = None) -> Iterator[Connection]:
+def temporary_broker(settings: KafkaSettings | None = None) -> Iterator[EmbeddedBroker]:
     """Run an embedded broker (or the three of ``brokers=3``) in a temporary directory.
 
-    The broker stops and its data are deleted when the block ends, and also when this process is
-    killed; the directory of a killed process is left to the system's cleaning.
+    The broker stops and its data are deleted when the block ends. It also stops when this process
+    is killed; then the directory is left to the system's cleaning.
     """
-    settings = settings or KafkaSettings()
     with (
         tempfile.TemporaryDirectory(prefix="penstock-broker-") as directory,
         EmbeddedBroker(Path(directory), settings) as broker,
     ):
-        yield Connection(
-            bootstrap=broker.bootstrap, settings=replace(settings, bootstrap=broker.bootstrap)
-        )
+        yield broker
 
 
 class TopicFactory:

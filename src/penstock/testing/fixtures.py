@@ -47,8 +47,8 @@ def kafka() -> Iterator["Connection"]:
     """Give a connection to one embedded broker for the whole run; its data are thrown away."""
     from penstock.testing.broker import temporary_broker
 
-    with temporary_broker() as connection:
-        yield connection
+    with temporary_broker() as broker:
+        yield broker.connection
 
 
 @pytest.fixture
