@@ -14,7 +14,9 @@ from penstock.cli.arguments import add_app, command
 from penstock.cli.partlines import PartLines
 from penstock.cli.session import Session
 from penstock.cli.stopping import stop_on_signals
+from penstock.core.graph import Graph
 from penstock.core.report import PartReport, encode_report
+from penstock.machine.lifeline import watch_lifeline
 
 if TYPE_CHECKING:
     from penstock.cli.load import Application
@@ -37,28 +39,39 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(session: Session) -> int:
+    with stop_on_signals() as stop:
+        # Before anything of the user's is loaded: whoever supervises may be gone at any time.
+        watch_lifeline(stop.event.set)
+        application = session.application
+        _log(in_detail=session.arguments.report_json)
+        _importable_elsewhere(application)
+        with _reporting(session, stop.event) as report:
+            _run_parts(session, application.graph, stop.event, report)
+        return stop.exit_code
+
+
+def _run_parts(
+    session: Session,
+    graph: Graph,
+    stop: threading.Event,
+    report: Callable[[PartReport], None],
+) -> None:
     from penstock.backbone.declare import declare_application
     from penstock.backbone.site import Site
     from penstock.cli.engines import find_parts, run_parts
 
-    application = session.application
-    graph = application.graph
     parts = find_parts(graph, session.arguments.part)
     loaded = session.loaded
-    _importable_elsewhere(application)
-    _log(in_detail=session.arguments.report_json)
-    with stop_on_signals() as stop, _reporting(session, stop.event) as report:
-        with session.connected() as connection:
-            declare_application(graph, connection)
-            site = Site(
-                settings=loaded.settings,
-                places=loaded.places,
-                connection=connection,
-                stop=stop.event,
-                report=report,
-            )
-            run_parts(graph, parts, site)
-        return stop.exit_code
+    with session.connected() as connection:
+        declare_application(graph, connection)
+        site = Site(
+            settings=loaded.settings,
+            places=loaded.places,
+            connection=connection,
+            stop=stop,
+            report=report,
+        )
+        run_parts(graph, parts, site)
 
 
 def _log(*, in_detail: bool) -> None:

@@ -1,0 +1,145 @@
+"""One run of ``penstock dev``: from starting the broker to leaving nothing behind."""
+
+import queue
+import time
+from datetime import timedelta
+
+from penstock.cli.board import Board
+from penstock.cli.brokerguard import Log, guarded_log
+from penstock.cli.partlines import count_text
+from penstock.cli.partprocess import PartProcess
+from penstock.cli.plan import Plan, Unit
+from penstock.cli.session import Session
+from penstock.cli.statusview import Status, StatusView, span_text
+from penstock.cli.stopping import Stop
+from penstock.cli.supervisor import Backoff, Supervisor
+from penstock.cli.terminal import shortened
+from penstock.cli.watch import Watched, Watcher
+from penstock.core.report import PartReport
+
+__all__ = ["DevRun"]
+
+_LOOK_SECONDS = 0.1
+_REPORTS_WAITING = 10_000
+_SOURCE_GRACE = timedelta(seconds=10)
+_ENGINE_GRACE = timedelta(seconds=30)
+"""How long services and pipelines get beyond the services' own time to stop: Spark needs it."""
+
+
+class DevRun:
+    """The run of a plan. ``run`` returns the exit code when everything has ended."""
+
+    def __init__(
+        self, session: Session, plan: Plan, *, watched: Watched | None, view: StatusView, stop: Stop
+    ) -> None:
+        self.session = session
+        self.plan = plan
+        self.watched = watched
+        self.view = view
+        self.stop = stop
+        self._began = time.monotonic()
+        self._shown_at = 0.0
+        self._reports: queue.Queue[PartReport] = queue.Queue(_REPORTS_WAITING)
+        parts = [(part, unit.kind) for unit in plan.units for part in unit.parts]
+        self._board = Board(parts, clock=time.monotonic)
+        dev = session.loaded.settings.dev
+        self._supervisor = Supervisor(
+            plan.units,
+            start=self._start,
+            board=self._board,
+            note=view.note,
+            backoff=lambda: Backoff(first=dev.restart_backoff, longest=dev.restart_backoff_max),
+        )
+
+    def run(self) -> int:
+        """Run until told to stop, the time is over, or everything has ended."""
+        from penstock.backbone.declare import declare_application
+
+        loaded, graph = self.session.loaded, self.session.application.graph
+        with guarded_log(loaded.settings, loaded.places, note=self.view.note) as log:
+            declare_application(graph, log.connection)
+            watcher = Watcher(self.watched, log.connection) if self.watched else None
+            try:
+                if watcher:
+                    watcher.start()
+                self._hint()
+                self._loop(log, watcher)
+                unwell = [row for row in self._board.rows() if not row.healthy]
+                self._end(log)
+            finally:
+                # After an error, or a second Ctrl-C: at once.
+                self._supervisor.kill()
+                if watcher:
+                    watcher.stop()
+            self.view.note("stopping the broker")
+        self._sum_up()
+        if self.session.arguments.span and not self.stop.event.is_set() and unwell:
+            names = ", ".join(f"{row.part} ({row.state})" for row in unwell)
+            self.session.terminal.failure(f"not well at the end: {names}")
+            return 1
+        return self.stop.exit_code
+
+    def _start(self, unit: Unit) -> PartProcess:
+        return PartProcess.start(unit, session=self.session, take=self._reports.put)
+
+    def _loop(self, log: Log, watcher: Watcher | None) -> None:
+        span = self.session.arguments.span
+        while not self.stop.event.wait(_LOOK_SECONDS):
+            self._tick(log, watcher)
+            self._supervisor.look()
+            if self._supervisor.all_ended:
+                self.view.note("all parts have ended")
+                return
+            if span and time.monotonic() - self._began >= span.total_seconds():
+                return
+
+    def _tick(self, log: Log, watcher: Watcher | None = None) -> None:
+        """Take the reports that have come, and show the status where it is due."""
+        while True:
+            try:
+                report = self._reports.get_nowait()
+            except queue.Empty:
+                break
+            if self._board.take(report):
+                self.view.changed(report)
+        interval = self.session.loaded.settings.dev.status_interval.total_seconds()
+        if time.monotonic() - self._shown_at >= interval:
+            self._shown_at = time.monotonic()
+            self.view.show(self._status(log, watcher))
+
+    def _status(self, log: Log, watcher: Watcher | None) -> Status:
+        logs = shortened(self.session.loaded.places.logs)
+        return Status(
+            app=self.session.application.graph.app,
+            broker=f"{log.status}, up {span_text(time.monotonic() - self._began)}",
+            rows=self._board.rows(),
+            watched=watcher.name if watcher else "",
+            values=watcher.rows() if watcher else (),
+            hint=f"Ctrl-C ends; logs in {logs}",
+        )
+
+    def _hint(self) -> None:
+        for name in self.plan.left_out:
+            command = f"penstock run {self.session.arguments.app} --part {name}"
+            self.view.note(f"{name} needs a terminal of its own: {command}")
+
+    def _end(self, log: Log) -> None:
+        """Stop everything in order: what brings records first."""
+        self.view.note("stopping")
+        grace = self.session.loaded.settings.services.stop_timeout + _ENGINE_GRACE
+        self._supervisor.stop(["source"], grace=_SOURCE_GRACE, tick=lambda: self._tick(log))
+        self._supervisor.stop(["service", "pipeline"], grace=grace, tick=lambda: self._tick(log))
+        self._tick(log)
+
+    def _sum_up(self) -> None:
+        self.view.close()
+        for row in self._board.rows():
+            counts = row.counts
+            words = [f"in {count_text(counts.received)}", f"out {count_text(counts.written)}"]
+            if counts.dead_lettered:
+                words.append(f"dead letters {count_text(counts.dead_lettered)}")
+            if row.restarts:
+                words.append(f"restarts {row.restarts}")
+            self.session.terminal.note(f"{row.part}: {', '.join(words)}")
+        where = shortened(self.session.loaded.places.home)
+        self.session.terminal.note(f"ended; the log and all state stay in {where}")

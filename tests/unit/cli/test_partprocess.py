@@ -1,0 +1,42 @@
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+from penstock.cli.partprocess import exit_text, run_command
+from penstock.cli.session import Session
+from penstock.cli.terminal import Terminal
+
+
+@pytest.mark.parametrize(
+    ("code", "log", "text"),
+    [
+        (-9, ["error: something"], "killed by SIGKILL"),
+        (-200, [], "killed by signal 200"),
+        (1, ["noise", "error: no topic [x.y]", "  hint: z"], "exit code 1: no topic [x.y]"),
+        (1, ["only noise"], "exit code 1: only noise"),
+        (3, [], "exit code 3: nothing in its log"),
+        (1, ["error: " + "x" * 500], "exit code 1: " + "x" * 200),
+    ],
+)
+def test_the_end_of_a_process_is_explained(code, log, text):
+    assert exit_text(code, log) == text
+
+
+def test_a_part_runs_with_the_configuration_of_its_supervisor():
+    arguments = Namespace(
+        app="app.py",
+        config=Path("other.toml"),
+        profile="production",
+        settings=[("kafka.heap_mb", "256"), ("home", "x=y")],
+    )
+    command = run_command(Session(arguments, Terminal()), ["one", "two"])
+    assert command[1:] == [
+        *("-P", "-m", "penstock.cli"),
+        *("--config", "other.toml"),
+        *("--profile", "production"),
+        *("--set", "kafka.heap_mb=256"),
+        *("--set", "home=x=y"),
+        *("run", "app.py", "--report-json"),
+        *("--part", "one", "--part", "two"),
+    ]
