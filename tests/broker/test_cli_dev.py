@@ -262,3 +262,20 @@ def test_a_keyboard_is_left_out_with_a_hint(start, app):
     dev.says(r"keys needs a terminal of its own: penstock run .* --part keys")
     dev.says(r"count: running")
     assert dev.end(signal.SIGTERM) == 0
+
+
+def test_a_second_interrupt_ends_what_does_not_end_by_itself(start, app, name, kafka, tmp_path):
+    slow = "    if word.word == 'slow':\n        import time\n        time.sleep(600)\n"
+    app.write_text(app.read_text().replace("    value = total", f"{slow}    value = total"))
+    dev = start("dev", str(app))
+    dev.says(r"count: running")
+    send(kafka, f"{name}.words", ["slow"])
+    until(
+        lambda: any("lag 1" in line for line in list(dev.messages)), "the record is being handled"
+    )
+    dev.process.send_signal(signal.SIGINT)
+    dev.says(r"stopping")
+    began = time.monotonic()
+    assert dev.end(signal.SIGINT) == 130
+    assert time.monotonic() - began < 10
+    assert processes_of(tmp_path) == []

@@ -6,16 +6,17 @@ once, to topics that nobody else writes.
 """
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
 from penstock.backbone.connection import Connection
-from penstock.backbone.logrange import EARLIEST, LATEST, End, Start
+from penstock.backbone.logrange import EARLIEST, LATEST, End, Last, Start
 from penstock.backbone.logreader import LogReader
 from penstock.backbone.logrecord import RawRecord
+from penstock.backbone.logspan import starts, stops
 from penstock.backbone.producer import Producer
 from penstock.backbone.topics import Topics
 from penstock.core.graph import Graph, OnLog, Service
@@ -25,7 +26,7 @@ from penstock.errors import ConfigurationError
 from penstock.services.step import Step
 from penstock.services.tally import total
 
-__all__ = ["Range", "Rerun", "rerun_service", "result_topics"]
+__all__ = ["Range", "Rerun", "range_size", "rerun_service", "result_topics"]
 
 _BATCH = 2000
 
@@ -45,6 +46,21 @@ class Rerun:
     counts: Counts
     results: tuple[str, ...]
     dead_letters: str
+
+
+def range_size(connection: Connection, inputs: Sequence[OnLog], over: Range) -> int:
+    """Return how many offsets the range holds; records are at most as many."""
+    topics = Topics(connection)
+    count = 0
+    for topic in (data.topic.name for data in inputs):
+        ends = topics.ends(topic, committed=True)
+        last = stops(topics, topic, end=over.end, ends=ends, follow=False)
+        if isinstance(over.start, Last):
+            count += sum(min(over.start.count, high - low) for low, high in ends.values())
+            continue
+        first = starts(topics, topic, start=over.start, ends=ends)
+        count += sum(max(0, (last[number] or at) - at) for number, at in first.items())
+    return count
 
 
 def result_topics(graph: Graph, service: Service, label: str) -> dict[str, TopicSpec]:
