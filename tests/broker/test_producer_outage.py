@@ -165,4 +165,6 @@ def test_a_transaction_whose_broker_dies_leaves_a_dead_producer_and_no_record(br
         later.begin()
         later.send("cut", key=b"k", value=b"whole")
         later.commit()
+    topics = Topics(connection)
+    until(lambda: topics.ends("cut", committed=True) == topics.ends("cut"))
     assert [record.value for record in LogReader(connection).read("cut")] == [b"whole"]

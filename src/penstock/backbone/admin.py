@@ -65,8 +65,17 @@ class Admin:
 
     @cached_property
     def client(self) -> AdminClient:
-        """The client itself, made when it is first needed."""
-        return AdminClient(self.connection.client_config(), logger=LOG)
+        """The client itself, made when it is first needed.
+
+        It has seen the cluster before anything else is asked: a client that has not sometimes takes
+        seconds to find the leaders of partitions.
+        """
+        client = AdminClient(self.connection.client_config(), logger=LOG)
+        try:
+            client.list_topics(timeout=self.timeout)
+        except KafkaException as error:
+            raise self.failure(cause(error), doing="asking for the list of topics") from error
+        return client
 
     def failure(self, error: KafkaError, *, doing: str) -> PenstockError:
         """Return the error to raise for what the client reports."""
@@ -124,7 +133,7 @@ class Admin:
         try:
             metadata = self.client.list_topics(timeout=self.timeout)
         except KafkaException as error:
-            raise self.failure(cause(error), doing="reading the list of topics") from error
+            raise self.failure(cause(error), doing="asking for the list of topics") from error
         return {
             name: [
                 Replicas(leader=partition.leader, brokers=tuple(partition.replicas))

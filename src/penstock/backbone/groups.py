@@ -94,8 +94,9 @@ class Groups:
         """Return how far a group is behind, in every partition it has committed an offset for.
 
         Partitions of topics that were deleted are left out. A group that does not exist has none.
+        Offsets that a transaction is still moving count when it has ended.
         """
-        committed = committed_offsets(self._admin, name)
+        committed = committed_offsets(self._admin, name, stable=False) or {}
         topics = self._admin.topics()
         present = [at for at in sorted(committed) if at[1] < len(topics.get(at[0], ()))]
         return {

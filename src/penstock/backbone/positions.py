@@ -4,6 +4,7 @@ A position is kept as the committed offsets of a group that never has members, s
 can move it together with the records it writes: both happen or neither.
 """
 
+import time
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -18,6 +19,8 @@ from penstock.errors import ConfigurationError, PenstockError, TransientError
 __all__ = ["POSITION_PREFIX", "ConsumerGroup", "PositionStore", "memberless", "position_group"]
 
 POSITION_PREFIX = "penstock.position."
+
+_LOOK_INTERVAL = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +56,19 @@ class PositionStore:
     def read(self, name: str) -> dict[Partition, int]:
         """Return the position; empty if there is none.
 
-        A transaction still open over the position is waited for by nobody: TransientError
-        ``position.unstable``. Take over its producer first, which ends it.
+        A transaction that is moving it is waited for, at most the request timeout; then
+        TransientError ``position.unstable``. Taking over its producer first ends it at once.
         """
-        return committed_offsets(self._admin, position_group(name))
+        group = position_group(name)
+        deadline = time.monotonic() + self._admin.timeout
+        while (found := committed_offsets(self._admin, group, stable=True)) is None:
+            if time.monotonic() > deadline:
+                raise TransientError(
+                    f"group {group} is being moved by a transaction that does not end",
+                    code="position.unstable",
+                )
+            time.sleep(_LOOK_INTERVAL)
+        return found
 
     def move(self, name: str, offsets: Offsets) -> None:
         """Set the position, outside any transaction."""
@@ -67,13 +79,16 @@ class PositionStore:
         delete_group(self._admin, position_group(name))
 
 
-def committed_offsets(admin: Admin, group: str) -> dict[Partition, int]:
-    """Return the committed offsets of any group; empty for one that does not exist."""
+def committed_offsets(admin: Admin, group: str, *, stable: bool) -> dict[Partition, int] | None:
+    """Return the committed offsets of any group; empty for one that does not exist.
+
+    With ``stable`` None while a transaction is moving them, else what they were before it.
+    """
     doing = f"reading the offsets of group {group}"
     wanted = [ConsumerGroupTopicPartitions(group)]
     answer = admin.ask(
         lambda: admin.client.list_consumer_group_offsets(
-            wanted, require_stable=True, request_timeout=admin.timeout
+            wanted, require_stable=stable, request_timeout=admin.timeout
         ),
         doing=doing,
     )[group]
@@ -81,10 +96,7 @@ def committed_offsets(admin: Admin, group: str) -> dict[Partition, int]:
     for at in answer.topic_partitions or []:
         if at.error is not None:
             if at.error.code() == KafkaError.UNSTABLE_OFFSET_COMMIT:
-                raise TransientError(
-                    f"group {group} is being moved by a transaction that has not ended",
-                    code="position.unstable",
-                )
+                return None
             raise admin.failure(at.error, doing=doing)
         if at.offset >= 0:
             found[at.topic, at.partition] = at.offset

@@ -120,6 +120,8 @@ class TransactionalProducer:
     ) -> None:
         """Make the records visible and the offsets those of the group, or neither.
 
+        It is decided when this returns; readers of committed records see it a moment later.
+
         ``group`` is a consumer's own (``Consumer.group``) or the name of one without members, a
         position's (``position_group(name)``).
         """
