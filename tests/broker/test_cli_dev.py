@@ -279,3 +279,24 @@ def test_a_second_interrupt_ends_what_does_not_end_by_itself(start, app, name, k
     assert dev.end(signal.SIGINT) == 130
     assert time.monotonic() - began < 10
     assert processes_of(tmp_path) == []
+
+
+def test_the_broker_runs_in_the_foreground_for_others_to_join(start, tmp_path):
+    broker = start("broker", embedded=True)
+    until(lambda: broker.lines, "the broker's address")
+    doctor = start("doctor", "--json", embedded=True)
+    doctor.wait()
+    findings = msgspec.json.decode(doctor.lines[0])["findings"]
+    (found,) = [each for each in findings if each["check"] == "broker"]
+    assert found["text"] == f"{broker.lines[0]} answers, 1 broker"
+    listing = start("topics", "list", "--all", embedded=True)
+    assert listing.wait() == 0
+    assert not any("starting" in line for line in listing.messages)
+    assert broker.end(signal.SIGINT) == 130
+    assert processes_of(tmp_path) == []
+
+
+def test_the_broker_is_not_run_where_a_cluster_is_configured(start):
+    broker = start("broker")
+    assert broker.wait() == 1
+    broker.says(r"the configuration names a cluster: 127\.0\.0\.1")

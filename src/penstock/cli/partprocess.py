@@ -69,8 +69,8 @@ class PartProcess:
 def run_command(session: Session, parts: Sequence[str]) -> list[str]:
     """Return the command that runs parts with the configuration of this run."""
     arguments = session.arguments
-    # -P: a file of the project must not stand in for a module of Python.
-    words = [sys.executable, "-P", "-m", "penstock.cli"]
+    # -P: a file of the project must not stand in for a module of Python. Its log has tracebacks.
+    words = [sys.executable, "-P", "-m", "penstock.cli", "--debug"]
     if arguments.config is not None:
         words += ["--config", str(arguments.config)]
     if arguments.profile is not None:

@@ -2,8 +2,9 @@
 
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
+from threading import Timer
 from typing import TYPE_CHECKING
 
 from penstock.cli.load import Application, load_application
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from penstock.backbone.connection import Connection
 
 __all__ = ["Session"]
+
+_PATIENCE_SECONDS = 0.7
 
 
 class Session:
@@ -41,9 +44,24 @@ class Session:
 
     @contextmanager
     def connected(self) -> Iterator["Connection"]:
-        """Give a connection to the log; an embedded broker is joined, or started for the time."""
+        """Give a connection to the log; an embedded broker is joined, or started for the time.
+
+        That it is started is said only where it takes a while: joining one is no news.
+        """
         from penstock.backbone.connect import connected
 
+        timers: list[Timer] = []
+
+        def note(text: str) -> None:
+            timers.append(Timer(_PATIENCE_SECONDS, self.terminal.note, [text]))
+            timers[-1].daemon = True
+            timers[-1].start()
+
         settings, places = self.loaded.settings, self.loaded.places
-        with connected(settings, places, note=self.terminal.note) as connection:
+        with ExitStack() as stack:
+            try:
+                connection = stack.enter_context(connected(settings, places, note=note))
+            finally:
+                for timer in timers:
+                    timer.cancel()
             yield connection

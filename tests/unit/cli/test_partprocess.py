@@ -32,7 +32,7 @@ def test_a_part_runs_with_the_configuration_of_its_supervisor():
     )
     command = run_command(Session(arguments, Terminal()), ["one", "two"])
     assert command[1:] == [
-        *("-P", "-m", "penstock.cli"),
+        *("-P", "-m", "penstock.cli", "--debug"),
         *("--config", "other.toml"),
         *("--profile", "production"),
         *("--set", "kafka.heap_mb=256"),
