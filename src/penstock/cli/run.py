@@ -7,8 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import closing, contextmanager
 
 from penstock.cli.arguments import add_app, command
 from penstock.cli.partlines import PartLines
@@ -17,9 +16,6 @@ from penstock.cli.stopping import stop_on_signals
 from penstock.core.graph import Graph
 from penstock.core.report import PartReport, encode_report
 from penstock.machine.lifeline import watch_lifeline
-
-if TYPE_CHECKING:
-    from penstock.cli.load import Application
 
 __all__ = ["register"]
 
@@ -42,11 +38,10 @@ def _run(session: Session) -> int:
     with stop_on_signals() as stop:
         # Before anything of the user's is loaded: whoever supervises may be gone at any time.
         watch_lifeline(stop.event.set)
-        application = session.application
+        graph = session.application.graph
         _log(in_detail=session.arguments.report_json)
-        _importable_elsewhere(application)
         with _reporting(session, stop.event) as report:
-            _run_parts(session, application.graph, stop.event, report)
+            _run_parts(session, graph, stop.event, report)
         return stop.exit_code
 
 
@@ -77,39 +72,44 @@ def _run_parts(
 def _log(*, in_detail: bool) -> None:
     """Write the log to standard error: in detail for a file, what matters for a person."""
     logging.basicConfig(level=logging.INFO if in_detail else logging.WARNING, format=_LOG_FORMAT)
+    logging.getLogger("py4j").setLevel(logging.WARNING)
     if not in_detail:
         # The client warns of what it mends itself; what stays broken is in the reports.
         logging.getLogger("penstock.kafka").setLevel(logging.ERROR)
-
-
-def _importable_elsewhere(application: "Application") -> None:
-    """Let the processes that are started from here, as Spark's workers, import the application."""
-    before = os.environ.get("PYTHONPATH", "")
-    paths = [str(application.root), *(before.split(os.pathsep) if before else [])]
-    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths))
 
 
 @contextmanager
 def _reporting(session: Session, stop: threading.Event) -> Iterator[Callable[[PartReport], None]]:
     """Give what takes the reports: lines for people, or JSON on standard output."""
     if not session.arguments.report_json:
-        lines = PartLines(session.terminal.note, clock=time.monotonic)
-        yield lines.take
+        yield PartLines(session.terminal.note, clock=time.monotonic).take
         return
-    # What the application prints must not stand between the reports: it goes where errors go.
-    sys.stdout.flush()
-    reports = os.dup(sys.stdout.fileno())
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    lock = threading.Lock()
+    with closing(_JsonReports(stop)) as reports:
+        yield reports.write
 
-    def write(report: PartReport) -> None:
-        with lock:
+
+class _JsonReports:
+    """Takes standard output for the reports alone; what the application prints goes to stderr."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        sys.stdout.flush()
+        self._file: int | None = os.dup(sys.stdout.fileno())
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        self._stop = stop
+        self._lock = threading.Lock()
+
+    def write(self, report: PartReport) -> None:
+        """Write one line, from any thread; where nobody reads any more, stop."""
+        with self._lock:
             try:
-                os.write(reports, encode_report(report) + b"\n")
+                if self._file is not None:
+                    os.write(self._file, encode_report(report) + b"\n")
             except BrokenPipeError:
-                stop.set()  # whoever supervised this process is gone
+                self._stop.set()
 
-    try:
-        yield write
-    finally:
-        os.close(reports)
+    def close(self) -> None:
+        """Write no more; a thread that outlives the run must not write to another file."""
+        with self._lock:
+            if self._file is not None:
+                os.close(self._file)
+                self._file = None
