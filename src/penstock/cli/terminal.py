@@ -68,19 +68,19 @@ class Terminal:
         self.line(msgspec.json.encode(value, enc_hook=str).decode())
 
     def note(self, text: str) -> None:
-        """Write one line for the person, not for the next program."""
+        """Write something for the person, not for the next program."""
+        self._say(text, "dim")
+
+    def warn(self, text: str) -> None:
+        """Write something that the person should act on."""
+        self._say(text, "yellow")
+
+    def _say(self, text: str, style: str = "") -> None:
         if self.draws_notes:
-            self.notes.print(text, style="dim", soft_wrap=True)
+            self.notes.print(text, style=style, soft_wrap=True)
         else:
             self.err.write(f"{text}\n")
             self.err.flush()
-
-    def warn(self, text: str) -> None:
-        """Write one line that the person should act on."""
-        if self.draws_notes:
-            self.notes.print(text, style="yellow", soft_wrap=True)
-        else:
-            self.note(text)
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Write rows: drawn on a terminal, elsewhere a line each, cells parted by tabs."""
@@ -103,26 +103,23 @@ class Terminal:
 
     def error(self, error: PenstockError) -> None:
         """Write an error: what, where and why, then what to do next."""
-        self._error_line(f"{error.message} [{error.code}]")
+        self.failure(f"{error.message} [{error.code}]")
         if isinstance(error, DefinitionError):
             for problem in error.problems:
-                self.note(indented(problem_text(problem)))
+                self._say(indented(problem_text(problem)))
         elif error.detail:
-            self.note(indented(error.detail.replace("\n  ", "\n")))
+            self._say(indented(error.detail.replace("\n  ", "\n")))
         if error.hint:
-            self.note(f"  hint: {error.hint}")
+            self._say(f"  hint: {error.hint}")
 
     def failure(self, text: str) -> None:
-        """Write an error that is nobody's but Penstock's own."""
-        self._error_line(text)
-
-    def _error_line(self, text: str) -> None:
+        """Write that something failed, in one line."""
         if self.draws_notes:
             from rich.text import Text
 
             self.notes.print(Text.assemble(("error: ", "bold red"), text), soft_wrap=True)
         else:
-            self.note(f"error: {text}")
+            self._say(f"error: {text}")
 
 
 def _all_numbers(values: Sequence[Any]) -> bool:
