@@ -1,0 +1,82 @@
+"""Runs pipelines of an application: one Spark, a query for each."""
+
+import logging
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from pyspark.sql import SparkSession
+
+from penstock.backbone.site import Site
+from penstock.core.graph import Graph, Pipeline
+from penstock.core.place import did_you_mean
+from penstock.core.report import PartReport
+from penstock.errors import ConfigurationError
+from penstock.pipelines.plan import slots_of, start_query
+from penstock.pipelines.running import RunningPipeline
+from penstock.pipelines.session import session
+
+__all__ = ["find_pipeline", "run_pipelines"]
+
+_LOG = logging.getLogger("penstock.pipelines")
+_LOOK_SECONDS = 0.5
+
+
+def run_pipelines(graph: Graph, names: Sequence[str], site: Site) -> None:
+    """Run pipelines until ``site.stop`` is set; their topics must have been declared.
+
+    They share one Spark and its cores fairly, and end together: when one fails the others are
+    stopped, and its error is raised. Each goes on from its checkpoint.
+    """
+    pipelines = [find_pipeline(graph, name) for name in names]
+    for pipeline in pipelines:
+        site.report(
+            PartReport(part=pipeline.name, kind="pipeline", state="starting", at=time.time())
+        )
+    slots = sum(slots_of(pipeline) for pipeline in pipelines)
+    with session(site.settings, site.places, name=f"{graph.app}.{names[0]}", slots=slots) as spark:
+        _run(graph, pipelines, site, spark)
+
+
+def find_pipeline(graph: Graph, name: str) -> Pipeline:
+    """Return the pipeline of this name; ConfigurationError where there is none."""
+    part = graph.part(name)
+    if isinstance(part, Pipeline):
+        return part
+    names = [each.name for each in graph.parts if isinstance(each, Pipeline)]
+    raise ConfigurationError(
+        f"{graph.app!r} has no pipeline {name!r}",
+        code="part.unknown",
+        hint=did_you_mean(name, names),
+    )
+
+
+def _run(graph: Graph, pipelines: Sequence[Pipeline], site: Site, spark: SparkSession) -> None:
+    running: list[RunningPipeline] = []
+    failed: Exception | None = None
+    try:
+        for pipeline in pipelines:
+            query = start_query(graph, pipeline, site, spark)
+            running.append(RunningPipeline(graph, pipeline, site, query, spark))
+        while not site.stop.wait(_LOOK_SECONDS):
+            for each in running:
+                site.report(each.look())
+    except Exception as error:
+        failed = error
+        raise
+    finally:
+        _stop(running, site, failed)
+
+
+def _stop(running: Sequence[RunningPipeline], site: Site, failed: Exception | None) -> None:
+    """Stop all queries side by side; a batch under way is given up and done again later."""
+    if not running:
+        return
+    with ThreadPoolExecutor(len(running), thread_name_prefix="stop") as executor:
+        for each, result in [(each, executor.submit(each.query.stop)) for each in running]:
+            if (error := result.exception()) is not None:
+                _LOG.warning("%s did not stop: %s", each.pipeline.name, error)
+    for each in running:
+        if failed is None:
+            each.finish()
+        site.report(each.ended(failed))

@@ -1,0 +1,98 @@
+"""What Spark raises, in the words of the house: what, where, why, and what to do next."""
+
+import re
+import traceback
+
+from pyspark.errors import AnalysisException, PySparkException
+
+from penstock.core.graph import Pipeline
+from penstock.errors import (
+    ConfigurationError,
+    DefinitionError,
+    PenstockError,
+    Place,
+    Problem,
+    TransientError,
+)
+
+__all__ = ["of_definition", "of_query"]
+
+_REASON_LIMIT = 600
+_LOST = re.compile(r"KAFKA_DATA_LOSS|failOnDataLoss|OffsetOutOfRange", re.IGNORECASE)
+_AWAY = re.compile(r"TimeoutException|DisconnectException|NetworkException|Connection refused")
+_REAL_TIME = re.compile(r"REAL_TIME_MODE|real-time mode", re.IGNORECASE)
+_DISK = re.compile(r"No space left on device")
+
+
+def of_definition(error: Exception, pipeline: Pipeline) -> PenstockError:
+    """Return what an error in the user's function, or in the plan it makes, says to its author."""
+    if isinstance(error, PenstockError):
+        return error
+    if isinstance(error, PySparkException):
+        reason = _first_lines(str(error))
+        code = "pipeline.real-time" if _REAL_TIME.search(reason) else "pipeline.plan"
+        hint = "use micro_batch()" if code == "pipeline.real-time" else ""
+    else:
+        reason = f"{type(error).__name__}: {error}"
+        code, hint = "pipeline.raised", ""
+    place = _place_in(error, pipeline)
+    return DefinitionError((Problem(code, f"pipeline {pipeline.name!r}: {reason}", hint, place),))
+
+
+def of_query(error: Exception, pipeline: Pipeline) -> PenstockError:
+    """Return what the end of a running query says: to the operator, the author, or nobody yet."""
+    text = str(error)
+    if isinstance(error, AnalysisException) or _REAL_TIME.search(text):
+        return of_definition(error, pipeline)
+    what = f"pipeline {pipeline.name!r} stopped"
+    reason = _first_lines(_innermost(text))
+    if _LOST.search(text):
+        return ConfigurationError(
+            f"{what}: its input was trimmed before it was read",
+            code="offset.trimmed",
+            detail=reason,
+            hint="keep records longer, or start anew under another name",
+        )
+    if _DISK.search(text):
+        return ConfigurationError(
+            f"{what}: the disk is full",
+            code="disk.full",
+            detail=reason,
+            hint="make room; it goes on from its last commit",
+        )
+    if _AWAY.search(text):
+        return TransientError(
+            f"{what}: Kafka does not answer", code="kafka.unreachable", detail=reason
+        )
+    named = reason if isinstance(error, PySparkException) else f"{type(error).__name__}: {reason}"
+    return TransientError(
+        f"{what}: {named}", code="pipeline.failed", hint="the whole trace is in its log"
+    )
+
+
+def _place_in(error: Exception, pipeline: Pipeline) -> Place | None:
+    """Return the line of the user's function that the error came through."""
+    file = pipeline.place.file if pipeline.place else None
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file
+    ]
+    if not frames:
+        return pipeline.place
+    return Place(frames[-1].filename, frames[-1].lineno or 0)
+
+
+def _innermost(text: str) -> str:
+    """Return the last cause in a JVM's trace; what stands above it only wraps it."""
+    causes = re.findall(r"Caused by: (.*)", text)
+    return causes[-1] if causes else text
+
+
+def _first_lines(text: str) -> str:
+    """Return the message without plans and stack traces."""
+    kept = []
+    for line in text.strip().splitlines():
+        if line.startswith(("\tat ", "    at ", "JVM stacktrace", "==", "'", "+-", ";")):
+            break
+        if line.strip():
+            kept.append(line.strip())
+    return " ".join(kept)[:_REASON_LIMIT]

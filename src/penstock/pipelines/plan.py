@@ -1,0 +1,110 @@
+"""One pipeline on Spark: its inputs, its function, its output, as a query that can be started."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.backbone.site import Site
+from penstock.core.graph import Data, Graph, Lake, Pipeline, RealTime
+from penstock.errors import DefinitionError, Problem
+from penstock.pipelines.failures import of_definition
+from penstock.pipelines.reading import (
+    kafka_options,
+    lake_rows,
+    observed_name,
+    records,
+    topic_rows,
+)
+from penstock.pipelines.writing import log_rows, typed
+
+__all__ = ["checkpoint_of", "lake_path", "output_of", "slots_of", "start_query"]
+
+_LINGER = "5"
+"""Milliseconds a record waits for company on its way out."""
+
+
+def slots_of(pipeline: Pipeline) -> int:
+    """Return how many tasks of a pipeline must run side by side: real-time mode wants all."""
+    if not isinstance(pipeline.trigger, RealTime):
+        return 0
+    return sum(data.topic.partitions for data in pipeline.reads if not isinstance(data, Lake))
+
+
+def checkpoint_of(graph: Graph, pipeline: Pipeline, site: Site) -> str:
+    """Return where a pipeline's progress and state are kept."""
+    root = site.settings.spark.checkpoint_dir or str(site.places.checkpoints)
+    return f"{root.rstrip('/')}/{graph.app}/{pipeline.name}"
+
+
+def lake_path(name: str, site: Site) -> str:
+    """Return where a lake table is."""
+    return f"{(site.settings.lake.path or str(site.places.lake)).rstrip('/')}/{name}"
+
+
+def output_of(pipeline: Pipeline, frame_of: Callable[[Data], DataFrame]) -> DataFrame:
+    """Call the user's function with a frame for each input; return its typed output.
+
+    Raises DefinitionError with the line that is wrong, or every column that does not fit.
+    """
+    try:
+        result = pipeline.function(*(frame_of(data) for data in pipeline.reads))
+    except Exception as error:
+        raise of_definition(error, pipeline) from error
+    if not isinstance(result, DataFrame):
+        text = f"pipeline {pipeline.name!r} gives {type(result).__name__}, not a DataFrame"
+        raise DefinitionError(
+            (Problem("pipeline.gives", text, "return a DataFrame", pipeline.place),)
+        )
+    return typed(result, pipeline)
+
+
+def start_query(
+    graph: Graph, pipeline: Pipeline, site: Site, spark: SparkSession
+) -> StreamingQuery:
+    """Start the pipeline as a stream, from where its checkpoint stands."""
+    real_time = isinstance(pipeline.trigger, RealTime)
+
+    def frame_of(data: Data) -> DataFrame:
+        if isinstance(data, Lake):
+            return lake_rows(spark, data, lake_path(data.name, site), streaming=True)
+        rows = topic_rows(spark, site.connection, data.topic.name)
+        observed = None if real_time else observed_name(pipeline.name, data)
+        return records(rows, data, observed=observed)
+
+    output = output_of(pipeline, frame_of)
+    spark.sparkContext.setLocalProperty("spark.scheduler.pool", pipeline.name)
+    try:
+        writer = _writer(output, pipeline, site).queryName(f"{graph.app}.{pipeline.name}")
+        writer = writer.option("checkpointLocation", checkpoint_of(graph, pipeline, site))
+        query: StreamingQuery = _triggered(writer, pipeline).start()
+    except Exception as error:
+        raise of_definition(error, pipeline) from error
+    return query
+
+
+def _writer(output: DataFrame, pipeline: Pipeline, site: Site) -> Any:
+    data = pipeline.writes
+    if isinstance(data, Lake):
+        path = lake_path(data.name, site)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        writer: Any = output.writeStream.format("delta").option("path", path)
+        return writer.partitionBy(*data.partition_by) if data.partition_by else writer
+    options = kafka_options(site.connection) | {
+        "topic": data.topic.name,
+        "kafka.linger.ms": _LINGER,
+        "kafka.max.request.size": str(site.connection.settings.max_message_bytes),
+    }
+    return log_rows(output, data).writeStream.format("kafka").options(**options)
+
+
+def _triggered(writer: Any, pipeline: Pipeline) -> Any:
+    trigger = pipeline.trigger
+    if isinstance(trigger, RealTime):
+        # Real-time mode knows no other output mode; for a plan without state it is append.
+        span = f"{round(trigger.checkpoint_every.total_seconds() * 1000)} milliseconds"
+        return writer.outputMode("update").trigger(realTime=span)
+    span = f"{round(trigger.every.total_seconds() * 1000)} milliseconds"
+    return writer.outputMode(pipeline.output).trigger(processingTime=span)

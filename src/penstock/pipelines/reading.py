@@ -1,0 +1,105 @@
+"""From topics and lake tables to the DataFrames that a pipeline's function gets."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
+
+from penstock.backbone.connection import Connection
+from penstock.core.graph import Data, Lake, OnLog, Stream
+from penstock.pipelines.gate import REFUSED, judged
+
+__all__ = [
+    "DELETIONS",
+    "FETCHING",
+    "RECEIVED",
+    "REJECTED",
+    "OffsetRange",
+    "kafka_options",
+    "lake_rows",
+    "observed_name",
+    "records",
+    "topic_rows",
+]
+
+RECEIVED, REJECTED, DELETIONS = "received", "rejected", "deletions"
+"""What a batch counts of each input: all rows, dead letters, and deletions from a table."""
+
+FETCHING: Mapping[str, str] = {
+    "kafka.max.poll.records": "20000",
+    "kafka.max.partition.fetch.bytes": str(16 << 20),
+    "kafka.fetch.max.bytes": str(64 << 20),
+    "kafka.receive.buffer.bytes": str(1 << 20),
+}
+"""Twice as fast as the client's own defaults."""
+
+OffsetRange = Mapping[int, tuple[int, int]]
+"""By partition: the first offset, and the one before which to stop."""
+
+
+def observed_name(pipeline: str, data: Data) -> str:
+    """Return the name under which an input's counts stand in a query's progress."""
+    return f"{pipeline}/{data.name}"
+
+
+def kafka_options(connection: Connection) -> dict[str, str]:
+    """Return how Spark's Kafka connector reaches the cluster."""
+    shared = {f"kafka.{name}": value for name, value in connection.java_config().items()}
+    return shared | {"kafka.bootstrap.servers": connection.bootstrap}
+
+
+def topic_rows(
+    spark: SparkSession, connection: Connection, topic: str, *, over: OffsetRange | None = None
+) -> DataFrame:
+    """Return the rows of a topic as they stand on the log: as a stream, or over a range."""
+    options = kafka_options(connection) | dict(FETCHING)
+    options |= {"includeHeaders": "true", "kafka.isolation.level": "read_committed"}
+    if over is None:
+        reader: Any = spark.readStream.format("kafka").options(
+            subscribe=topic, startingOffsets="earliest", failOnDataLoss="true"
+        )
+    else:
+        reader = spark.read.format("kafka").options(
+            subscribe=topic,
+            startingOffsets=_offsets(topic, {number: span[0] for number, span in over.items()}),
+            endingOffsets=_offsets(topic, {number: span[1] for number, span in over.items()}),
+            failOnDataLoss="true",
+        )
+    frame: DataFrame = reader.options(**options).load()
+    return frame
+
+
+def records(rows: DataFrame, data: OnLog, *, observed: str | None = None) -> DataFrame:
+    """Return the records of a topic's rows; ``observed`` counts what was let in and what not."""
+    found = judged(rows, data)
+    if observed is not None:
+        found = found.observe(observed, *_counts())
+    # Only a verdict of false is a record; null is a table's deletion.
+    found = found.where(~F.col(REFUSED)).drop(REFUSED)
+    if isinstance(data, Stream) and data.disorder is not None and data.record.schema.time:
+        span = f"{round(data.disorder.total_seconds() * 1000)} milliseconds"
+        found = found.withWatermark(data.record.schema.time, span)
+    return found
+
+
+def lake_rows(spark: SparkSession, data: Lake[Any], path: str, *, streaming: bool) -> DataFrame:
+    """Return the records of a lake table: as a stream, or all there are now."""
+    reader: Any = spark.readStream if streaming else spark.read
+    names = [field.name for field in data.record.schema.fields]
+    frame: DataFrame = reader.format("delta").load(path).select(*names)
+    return frame
+
+
+def _counts() -> list[Column]:
+    verdict = F.col(REFUSED)
+    return [
+        F.count(F.lit(1)).alias(RECEIVED),
+        F.count_if(verdict).alias(REJECTED),
+        F.count_if(verdict.isNull()).alias(DELETIONS),
+    ]
+
+
+def _offsets(topic: str, offsets: Mapping[int, int]) -> str:
+    inner = ",".join(f'"{number}":{offset}' for number, offset in sorted(offsets.items()))
+    return f'{{"{topic}":{{{inner}}}}}'

@@ -1,0 +1,203 @@
+"""A pipeline that runs: what its query does, its dead letters, and what it says about itself."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.backbone.connection import Connection
+from penstock.backbone.site import Site
+from penstock.backbone.topics import Topics
+from penstock.core.graph import Graph, Lake, Pipeline, RealTime
+from penstock.core.report import Counts, PartReport, PartState
+from penstock.errors import PenstockError, TransientError
+from penstock.pipelines.failures import of_query
+from penstock.pipelines.reading import DELETIONS, RECEIVED, REJECTED
+from penstock.pipelines.sweeper import Offsets, Sweeper, offsets_of
+
+__all__ = ["RunningPipeline"]
+
+_ASK_LIMIT = timedelta(seconds=2)
+_SAVE_SECONDS = 10.0
+
+
+@dataclass(slots=True)
+class _Totals:
+    received: int = 0
+    rejected: int = 0
+    deletions: int = 0
+    written: int = 0
+    buried: int = 0
+
+    def counts(self) -> Counts:
+        return Counts(
+            received=self.received,
+            passed=self.received - self.rejected - self.deletions,
+            filtered=self.deletions,
+            dead_lettered=self.buried,
+            in_flight=self.rejected - self.buried,
+            written=self.written,
+        )
+
+
+class RunningPipeline:
+    """Follows one query from its progress. ``look`` is called about once a second.
+
+    Counted are the rows of finished batches: ``received`` all rows of the topics, ``passed`` those
+    that the function was given, ``filtered`` a table's deletions, ``in_flight`` refused rows that
+    are not on the dead-letter topic yet, ``written`` what the output took. In real-time mode only
+    ``received`` and dead letters are known.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        pipeline: Pipeline,
+        site: Site,
+        query: StreamingQuery,
+        spark: SparkSession,
+    ) -> None:
+        self.pipeline = pipeline
+        self.query = query
+        self._site = site
+        self._real_time = isinstance(pipeline.trigger, RealTime)
+        self._sweeper = Sweeper(graph, pipeline, site, spark, into=graph.dead_letters.name)
+        self._topics = Topics(_impatient(site.connection))
+        self._totals = _Totals()
+        self._batch = -1
+        self._reached: Offsets = {}
+        self._last: dict[str, Any] = {}
+        self._trouble = ""
+        self._saved_at = time.monotonic()
+        self._before = (time.monotonic(), 0, 0)
+
+    def look(self) -> PartReport:
+        """Catch up with the query's progress and return a report; raise what ended the query."""
+        if (ended := self.query.exception()) is not None:
+            raise of_query(ended, self.pipeline)
+        if not self.query.isActive and not self._site.stop.is_set():
+            raise TransientError(
+                f"pipeline {self.pipeline.name!r} stopped by itself", code="pipeline.failed"
+            )
+        self._trouble = ""
+        try:
+            self._catch_up()
+        except TransientError as error:
+            self._trouble = f"dead letters wait: {error.message}"
+        return self._report()
+
+    def finish(self) -> None:
+        """Take note of the last batches, and make the sweeper's position durable."""
+        try:
+            self._catch_up()
+            self._sweeper.save()
+        except TransientError:
+            # What is not swept now is swept at the next start, from the durable position.
+            self._trouble = "dead letters wait for the next start"
+        finally:
+            self._sweeper.close()
+
+    def ended(self, error: Exception | None) -> PartReport:
+        """Return the last report."""
+        reason = error.message if isinstance(error, PenstockError) else str(error or "")
+        return self._filled("failed" if error else "stopped", reason, lag=None)
+
+    def _catch_up(self) -> None:
+        for progress in self._fresh():
+            start, end = _range(progress)
+            rejected = self._count(progress)
+            self._totals.buried += self._sweeper.follow(
+                start, end, rejected=rejected > 0 or self._real_time
+            )
+            self._reached |= end
+            self._batch = progress["batchId"]
+            self._last = progress
+        if time.monotonic() - self._saved_at > _SAVE_SECONDS:
+            self._sweeper.save()
+            self._saved_at = time.monotonic()
+
+    def _fresh(self) -> Iterator[Any]:
+        """Yield the progress of batches that were not seen yet, oldest first."""
+        for progress in self.query.recentProgress:
+            if progress["batchId"] > self._batch:
+                yield progress
+
+    def _count(self, progress: Any) -> int:
+        observed = [row.asDict() for row in (progress["observedMetrics"] or {}).values()]
+        rejected: int = sum(row[REJECTED] for row in observed)
+        if observed:
+            self._totals.received += sum(row[RECEIVED] for row in observed)
+        else:
+            self._totals.received += progress["numInputRows"]
+        self._totals.rejected += rejected
+        self._totals.deletions += sum(row[DELETIONS] for row in observed)
+        self._totals.written += max(0, progress["sink"]["numOutputRows"] or 0)
+        return rejected
+
+    def _report(self) -> PartReport:
+        try:
+            lag = self._lag()
+        except TransientError as error:
+            return self._filled("degraded", error.message, lag=None)
+        if self._trouble:
+            return self._filled("degraded", self._trouble, lag=lag)
+        state: PartState = "stopping" if self._site.stop.is_set() else "running"
+        return self._filled(state if self._batch >= 0 else "starting", "", lag=lag)
+
+    def _lag(self) -> int:
+        behind = 0
+        for data in self.pipeline.reads:
+            if not isinstance(data, Lake):
+                for number, (low, high) in self._topics.ends(data.topic.name).items():
+                    behind += max(0, high - self._reached.get((data.topic.name, number), low))
+        return behind
+
+    def _filled(self, state: PartState, reason: str, *, lag: int | None) -> PartReport:
+        counts = self._totals.counts()
+        then, received, written = self._before
+        now = time.monotonic()
+        seconds = max(now - then, 1e-3)
+        self._before = (now, counts.received, counts.written)
+        return PartReport(
+            part=self.pipeline.name,
+            kind="pipeline",
+            state=state,
+            at=time.time(),
+            reason=reason,
+            counts=counts,
+            lag=lag,
+            rate_in=(counts.received - received) / seconds,
+            rate_out=(counts.written - written) / seconds,
+            detail=self._detail(),
+        )
+
+    def _detail(self) -> dict[str, str]:
+        if not self._last:
+            return {}
+        spent = self._last["durationMs"].get("triggerExecution", 0)
+        detail = {"batch": str(self._batch), "batch duration": f"{spent} ms"}
+        if watermark := (self._last["eventTime"] or {}).get("watermark"):
+            detail["watermark"] = watermark
+        if operators := self._last["stateOperators"]:
+            detail["state rows"] = str(sum(each["numRowsTotal"] for each in operators))
+        return detail
+
+
+def _range(progress: Any) -> tuple[Offsets, Offsets]:
+    start: Offsets = {}
+    end: Offsets = {}
+    for source in progress["sources"]:
+        start |= offsets_of(source["startOffset"])
+        end |= offsets_of(source["endOffset"])
+    return start, end
+
+
+def _impatient(connection: Connection) -> Connection:
+    """Return the connection for questions whose answer is worth little when it comes late."""
+    return Connection(
+        connection.bootstrap, replace(connection.settings, request_timeout=_ASK_LIMIT)
+    )

@@ -1,0 +1,166 @@
+"""The dead letters of a pipeline, written once each, without decoding its input twice.
+
+A batch counts the rows that its gate refused. Only where there are any, exactly the offsets of the
+batch are read again and the refused rows written to the dead-letter topic, together with the
+sweeper's own position: one transaction for both. The position never passes a row that was not
+looked at, so a sweep that a crash prevented is made up for at the next start.
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from penstock.backbone.logrecord import Partition
+from penstock.backbone.positions import PositionStore, position_group
+from penstock.backbone.site import Site
+from penstock.backbone.topics import Topics
+from penstock.backbone.transactions import TransactionalProducer
+from penstock.core.codec import JsonCodec
+from penstock.core.deadletter import Coordinates, dead_letter_headers
+from penstock.core.graph import Graph, OnLog, Pipeline
+from penstock.errors import DataError
+from penstock.pipelines.gate import refused
+from penstock.pipelines.reading import OffsetRange, topic_rows
+
+__all__ = ["BATCH_RECORDS", "Sweeper", "offsets_of"]
+
+BATCH_RECORDS = 500
+"""Dead letters in one transaction."""
+
+Offsets = dict[Partition, int]
+
+
+def offsets_of(text: str | Mapping[str, Any] | None) -> Offsets:
+    """Return the offsets that a query's progress gives for a Kafka source; empty for others."""
+    found = json.loads(text) if isinstance(text, str) else text
+    if not isinstance(found, Mapping):
+        return {}
+    return {
+        (topic, int(number)): int(offset)
+        for topic, partitions in found.items()
+        if isinstance(partitions, Mapping)
+        for number, offset in partitions.items()
+    }
+
+
+class Sweeper:
+    """Follows one pipeline. Its errors are the backbone's; after one it can be called again."""
+
+    def __init__(
+        self, graph: Graph, pipeline: Pipeline, site: Site, spark: SparkSession, *, into: str
+    ) -> None:
+        self._pipeline = pipeline
+        self._site = site
+        self._spark = spark
+        self._into = into
+        self._name = f"deadletters.{graph.app}.{pipeline.name}"
+        self._inputs = {data.topic.name: data for data in pipeline.reads if data.kind != "lake"}
+        self._position: Offsets | None = None
+        self._saved: Offsets = {}
+        self._producer: TransactionalProducer | None = None
+
+    def follow(self, start: Offsets, end: Offsets, *, rejected: bool) -> int:
+        """Take note of a finished batch; return how many dead letters it made to be written."""
+        position = self._begin()
+        skipped = any(position.get(at, 0) < offset for at, offset in start.items())
+        ahead = {at: offset for at, offset in end.items() if offset > position.get(at, 0)}
+        if not ahead:
+            return 0
+        written = 0
+        if rejected or skipped:
+            for topic in {topic for topic, _ in ahead}:
+                over = {
+                    number: (position.get((name, number), 0), offset)
+                    for (name, number), offset in ahead.items()
+                    if name == topic
+                }
+                written += self._sweep(topic, over)
+        position |= ahead
+        return written
+
+    def save(self) -> None:
+        """Make the position durable, so that the next start need not look at the past again."""
+        if self._position and self._position != self._saved:
+            with self._transaction() as producer:
+                producer.commit(self._position, group=position_group(self._name))
+            self._saved = dict(self._position)
+
+    def close(self) -> None:
+        """Let go of the producer."""
+        if self._producer is not None:
+            self._producer.close()
+            self._producer = None
+
+    def _begin(self) -> Offsets:
+        if self._position is None:
+            position = dict(PositionStore(self._site.connection).read(self._name))
+            topics = Topics(self._site.connection)
+            for topic in self._inputs:
+                for number, (low, _) in topics.ends(topic).items():
+                    position[topic, number] = max(low, position.get((topic, number), 0))
+            self._position = position
+        return self._position
+
+    def _sweep(self, topic: str, over: OffsetRange) -> int:
+        data = self._inputs[topic]
+        rows = topic_rows(self._spark, self._site.connection, topic, over=over)
+        found = iter(refused(rows, data).orderBy("partition", "offset").toLocalIterator())
+        written = 0
+        while chunk := list(islice(found, BATCH_RECORDS)):
+            with self._transaction() as producer:
+                for row in chunk:
+                    self._bury(producer, row, data)
+                passed = {(topic, row["partition"]): row["offset"] + 1 for row in chunk}
+                producer.commit(passed, group=position_group(self._name))
+            written += len(chunk)
+        return written
+
+    def _bury(self, producer: TransactionalProducer, row: Any, data: OnLog) -> None:
+        key, value = _bytes(row["key"]), _bytes(row["value"])
+        marks = dead_letter_headers(
+            _reason(data, key, value),
+            Coordinates(row["topic"], row["partition"], row["offset"]),
+            part=self._pipeline.name,
+            at=datetime.now(UTC),
+        )
+        kept = [(header["key"], _bytes(header["value"])) for header in row["headers"] or ()]
+        producer.send(self._into, key=key, value=value, headers=[*kept, *marks])
+
+    def _transaction(self) -> "_Transaction":
+        if self._producer is None or self._producer.dead:
+            self._producer = TransactionalProducer(self._site.connection, self._name)
+        return _Transaction(self._producer)
+
+
+class _Transaction:
+    """A transaction that is aborted where its block does not commit it."""
+
+    def __init__(self, producer: TransactionalProducer) -> None:
+        self._producer = producer
+
+    def __enter__(self) -> TransactionalProducer:
+        self._producer.begin()
+        return self._producer
+
+    def __exit__(self, *_: object) -> None:
+        if not self._producer.dead:
+            self._producer.abort()
+
+
+def _reason(data: OnLog, key: bytes | None, value: bytes | None) -> DataError:
+    """Return why a row is no record, in the codec's own words."""
+    codec = JsonCodec(data.record, max_bytes=data.topic.max_record_bytes)
+    try:
+        codec.accept(key, value)
+    except DataError as error:
+        return error
+    name = data.record.name
+    return DataError(f"not a {name}: Spark's reader cannot tell its fields", code="data.unreadable")
+
+
+def _bytes(value: bytearray | bytes | None) -> bytes | None:
+    return None if value is None else bytes(value)
