@@ -16,7 +16,7 @@ from penstock.backbone.membership import Listener
 from penstock.backbone.producer import Producer, SendLimits
 from penstock.backbone.topics import Topics
 from penstock.backbone.transactions import TransactionalProducer
-from penstock.core.settings import KafkaSettings
+from penstock.core.settings import KafkaSettings, ServiceSettings
 from penstock.core.topic import TopicSpec
 from penstock.errors import TransientError
 from penstock.machine.ports import free_ports
@@ -96,7 +96,9 @@ def test_a_full_queue_without_a_broker_ends_with_an_error(nowhere):
 def test_a_broker_that_dies_and_comes_back_costs_no_record(broker):
     connection = broker.connection
     Topics(connection).declare([TopicSpec(name="outage", partitions=1)])
-    consumer = Consumer(connection, group="outage", topics=["outage"])
+    # Long enough that the member outlives the outage and reads nothing twice.
+    settings = ServiceSettings(session_timeout=timedelta(seconds=60))
+    consumer = Consumer(connection, group="outage", topics=["outage"], settings=settings)
     producer = Producer(connection)
     read = []
 
@@ -140,9 +142,11 @@ def test_a_commit_that_gets_no_answer_ends_and_so_does_closing(broker):
         with pytest.raises(TransientError) as caught:
             until(lambda: consumer.commit({("silent", 0): 0}))
         assert caught.value.code == "kafka.unreachable"
-        with pytest.raises(TransientError) as caught:
-            consumer.consume(1, 0.1)
-        assert caught.value.code == "consumer.dead"
+        for call in (consumer.positions, lambda: consumer.consume(1, 0.1)):
+            with pytest.raises(TransientError) as caught:
+                call()
+            assert caught.value.code == "consumer.dead"
+        assert "did not answer a commit" in consumer.trouble()
         consumer.close()
         assert time.monotonic() - started < 10
     finally:

@@ -12,6 +12,7 @@ logrange           where reading starts and ends
 logspan            the same as offsets of partitions
 logreader          reads a range of the log
 sending, producer  writes records, idempotent
+roundrobin         partitions in turn
 transactions       writes records and positions, all or nothing
 positions          durable positions of readers that are not in a consumer group
 consumer           a member of a consumer group

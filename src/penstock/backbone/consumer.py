@@ -31,9 +31,12 @@ __all__ = ["Consumer"]
 class Consumer:
     """Reads topics as a member of a group, committed records only, nothing committed by itself.
 
-    Prefetching is bounded by ``settings.queued_bytes``. Not for several threads at once. Fails with
-    ConfigurationError ``offset.trimmed`` or ``offset.beyond-end`` when the group's offset is no
-    longer in the log, and TransientError when the cluster does not answer.
+    Prefetching is bounded by ``settings.queued_bytes``. Not for several threads at once.
+
+    Reading fails with ConfigurationError ``offset.trimmed`` or ``offset.beyond-end`` when the
+    group's offset is no longer in the log, and with TransientError when the cluster does not
+    answer. Records may have been taken by then: close this consumer, and a new one starts from what
+    was committed.
     """
 
     def __init__(
@@ -64,7 +67,7 @@ class Consumer:
                 settings=settings or ServiceSettings(),
                 membership=self._membership,
             )
-            | {"error_cb": self._contact.lost},
+            | {"error_cb": self._contact.lost, "on_commit": _log_refused},
             logger=LOG,
         )
         self._client.subscribe(
@@ -82,8 +85,7 @@ class Consumer:
         except KafkaException as error:
             raise self._failure(cause(error), doing="reading") from error
         if self._first_starts:
-            first, self._first_starts = self._first_starts, {}
-            self.commit(first)
+            self._commit_first_starts()
         records = [each for each in messages if each.error() is None]
         if len(records) < len(messages):
             self._check(messages)
@@ -134,6 +136,7 @@ class Consumer:
         At the end of a partition it is past what holds no records (transaction markers), so that a
         group that commits it has no lag.
         """
+        self._require_life()
         wanted = [TopicPartition(*partition) for partition in self._starts]
         found = {(at.topic, at.partition): at.offset for at in self._client.position(wanted)}
         return {
@@ -143,6 +146,7 @@ class Consumer:
 
     def seek(self, offsets: Offsets) -> None:
         """Go on reading from these offsets, in partitions that are assigned."""
+        self._require_life()
         for at in topic_partitions(offsets):
             try:
                 self._client.seek(at)
@@ -154,19 +158,24 @@ class Consumer:
 
     def pause(self, partitions: Collection[Partition]) -> None:
         """Hand over no records of these partitions, and fetch none ahead, until resumed."""
+        self._require_life()
         self._client.pause([TopicPartition(*partition) for partition in partitions])
 
     def resume(self, partitions: Collection[Partition]) -> None:
         """Hand over records of these partitions again."""
+        self._require_life()
         self._client.resume([TopicPartition(*partition) for partition in partitions])
 
     @property
     def group(self) -> ConsumerGroup:
         """The group with this member's credentials, for a transaction's commit."""
+        self._require_life()
         return ConsumerGroup(self._group, self._client.consumer_group_metadata())
 
     def trouble(self) -> str | None:
         """Return why the cluster cannot be reached, None if it can."""
+        if self._dead:
+            return f"Kafka at {self._bootstrap} did not answer a commit of group {self._group}"
         return self._contact.trouble(self._client)
 
     def close(self) -> None:
@@ -205,8 +214,6 @@ class Consumer:
             return
         found = find_starts(client, self._admin, given, group=self._group)
         first = found.first(self._membership.start)
-        # Committed before the first record is handed over: a member that dies before its first
-        # commit must not start again at a later "latest".
         self._first_starts.update(first)
         starts = found.committed | first
         if self._membership.strategy == "cooperative":
@@ -216,6 +223,20 @@ class Consumer:
         self._starts.update(starts)
         with self._listening():
             self._listener.on_assign(starts)
+
+    def _commit_first_starts(self) -> None:
+        """Commit where new partitions start, before any of their records is handed over.
+
+        A member that dies before its first commit must not start again at a later "latest". It is
+        tried once: later it could take back what a transaction has committed.
+        """
+        first, self._first_starts = self._first_starts, {}
+        try:
+            self.commit(first)
+        except TransientError as error:
+            if error.code != "kafka.rebalanced":
+                raise
+            LOG.info("group %s: first offsets not kept: %s", self._group, error.message)
 
     def _revoke(self, client: confluent_kafka.Consumer, taken: list[TopicPartition]) -> None:
         self._drop(client, taken, self._listener.on_revoke)
@@ -271,6 +292,7 @@ class Consumer:
             raise self._failure(error, doing=f"reading {partition[0]}[{partition[1]}]")
 
     def _require_life(self) -> None:
+        """Refuse to call a client that is still in a call without end: it would block for ever."""
         if self._dead:
             raise TransientError(
                 f"the consumer of group {self._group} has lost the cluster; make a new one",
@@ -279,3 +301,10 @@ class Consumer:
 
     def _failure(self, error: KafkaError, *, doing: str) -> PenstockError:
         return failure(error, doing=doing, bootstrap=self._bootstrap)
+
+
+def _log_refused(error: KafkaError | None, offsets: Sequence[TopicPartition]) -> None:
+    """Log offsets that were handed in while partitions moved, and refused: they are read again."""
+    for at in offsets:
+        if refused := error or at.error:
+            LOG.info("offset %s of %s[%s]: %s", at.offset, at.topic, at.partition, refused.str())

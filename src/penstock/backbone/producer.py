@@ -1,7 +1,6 @@
 """Writes records: idempotent, acknowledged by all replicas, bounded."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
@@ -54,7 +53,7 @@ class Producer:
         ``timestamp_at`` (now, if it is not given): a record older than that goes at once.
         """
         self._raise_undelivered()
-        with self._failing():
+        try:
             self._sender.send(
                 topic,
                 key=key,
@@ -63,11 +62,15 @@ class Producer:
                 partition=partition,
                 timestamp_at=timestamp_at,
             )
+        except KafkaException as error:
+            raise self._failed(error) from error
 
     def flush(self, timeout: timedelta | None = None) -> None:
         """Wait until every record is delivered; TransientError if the time is too short."""
-        with self._failing():
+        try:
             waiting = self._sender.flush(None if timeout is None else timeout.total_seconds())
+        except KafkaException as error:
+            raise self._failed(error) from error
         self._raise_undelivered()
         if waiting:
             raise TransientError(
@@ -104,18 +107,14 @@ class Producer:
                 self._sender.flush()
             self._sender.discard()
 
-    @contextmanager
-    def _failing(self) -> Iterator[None]:
-        try:
-            yield
-        except KafkaException as error:
-            named = failure(cause(error), doing="sending", bootstrap=self._bootstrap)
-            raise TransientError(
-                "the producer has failed as a whole; make a new one",
-                code="producer.dead",
-                detail=named.detail,
-            ) from error
+    def _failed(self, error: KafkaException) -> TransientError:
+        named = failure(cause(error), doing="sending", bootstrap=self._bootstrap)
+        return TransientError(
+            "the producer has failed as a whole; make a new one",
+            code="producer.dead",
+            detail=named.detail,
+        )
 
     def _raise_undelivered(self) -> None:
-        if error := self._sender.deliveries.failure():
+        if self._sender.deliveries.failed and (error := self._sender.deliveries.failure()):
             raise error

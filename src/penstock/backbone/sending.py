@@ -6,7 +6,7 @@ Shared by the producer and the transactional producer; they decide what a failur
 # ruff: noqa: SLF001 - the client's own error names begin with an underscore
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,10 +20,11 @@ from penstock.backbone.client import LOG, Contact
 from penstock.backbone.connection import Connection
 from penstock.backbone.failures import cause, failure
 from penstock.backbone.logrecord import Headers
+from penstock.backbone.roundrobin import RoundRobin
 from penstock.core.topic import Partitioning
 from penstock.errors import ConfigurationError, DataError, PenstockError, TransientError
 
-__all__ = ["Deliveries", "RoundRobin", "SendLimits", "Sender"]
+__all__ = ["Deliveries", "SendLimits", "Sender"]
 
 _BY_KEY = -1
 _SERVE_SECONDS = 0.01
@@ -43,37 +44,6 @@ class SendLimits:
     queued_bytes: int = 64 << 20
     linger: timedelta = timedelta(milliseconds=2)
     delivery_timeout: timedelta = timedelta(minutes=2)
-
-
-class RoundRobin:
-    """Gives each topic's partitions in turn.
-
-    ``count`` asks the cluster how many there are; the answer is used for a minute, so that added
-    partitions are found.
-    """
-
-    def __init__(
-        self,
-        count: Callable[[str], int],
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        fresh_seconds: float = 60.0,
-    ) -> None:
-        self._count = count
-        self._clock = clock
-        self._fresh_seconds = fresh_seconds
-        self._known: dict[str, tuple[int, float]] = {}
-        self._next: dict[str, int] = {}
-
-    def choose(self, topic: str) -> int:
-        """Return the partition for the next record of a topic."""
-        partitions, stale_at = self._known.get(topic, (0, 0.0))
-        if not partitions or self._clock() >= stale_at:
-            partitions = self._count(topic)
-            self._known[topic] = (partitions, self._clock() + self._fresh_seconds)
-        number = self._next.get(topic, 0) % partitions
-        self._next[topic] = number + 1
-        return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +66,11 @@ class Deliveries:
         self._bootstrap = bootstrap
         self._kept: list[_Undelivered] = []
         self._count = 0
+
+    @property
+    def failed(self) -> bool:
+        """Whether a record was not delivered."""
+        return bool(self._kept)
 
     def report(self, error: KafkaError | None, message: Message) -> None:
         """Take note of one delivery (the client's ``on_delivery``)."""
@@ -159,6 +134,7 @@ class Sender:
             },
             logger=LOG,
         )
+        self._produce = self.client.produce
         self._round_robin = RoundRobin(
             partial(_count_partitions, self.client, self._bootstrap, self._timeout)
         )
@@ -178,22 +154,17 @@ class Sender:
         DataError or ConfigurationError: the record is not taken. KafkaException, from this and all
         other methods: the client as a whole has failed.
         """
-        if isinstance(partition, int):
-            number = partition
+        if partition is None or partition == "key":
+            number = _BY_KEY
         else:
-            number = self._round_robin.choose(topic) if partition == "round_robin" else _BY_KEY
+            number = self._round_robin.choose(topic) if partition == "round_robin" else partition
         milliseconds = 0 if timestamp_at is None else round(timestamp_at.timestamp() * 1000)
+        listed = list(headers) if headers else None
         deadline = 0.0
         while True:
             try:
-                self.client.produce(
-                    topic,
-                    value,
-                    key,
-                    number,
-                    timestamp=milliseconds,
-                    headers=list(headers) if headers else None,
-                )
+                self._produce(topic, value, key, number, timestamp=milliseconds, headers=listed)
+                break
             except BufferError:
                 deadline = deadline or time.monotonic() + self._timeout
                 self._make_room(topic, deadline)
@@ -203,8 +174,6 @@ class Sender:
                 if isinstance(named, DataError | ConfigurationError):
                     raise named from error
                 raise
-            else:
-                break
         if (now := time.monotonic()) >= self._serve_at:
             self._serve_at = now + _SERVE_SECONDS
             self.client.poll(0)

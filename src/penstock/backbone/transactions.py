@@ -104,8 +104,9 @@ class TransactionalProducer:
 
         A record that the client refuses at once (DataError) leaves the transaction open.
         """
-        self._require("open")
-        with self._ending("send in"):
+        if self._state != "open":
+            self._require("open")
+        try:
             self._sender.send(
                 topic,
                 key=key,
@@ -114,6 +115,8 @@ class TransactionalProducer:
                 partition=partition,
                 timestamp_at=timestamp_at,
             )
+        except KafkaException as error:
+            raise self._ended(cause(error), doing=f"send in {self.transactional_id!r}") from error
 
     def commit(
         self, offsets: Offsets | None = None, *, group: ConsumerGroup | str | None = None

@@ -2,7 +2,8 @@
 
 from confluent_kafka import KafkaError, Message
 
-from penstock.backbone.sending import Deliveries, RoundRobin
+from penstock.backbone.roundrobin import RoundRobin
+from penstock.backbone.sending import Deliveries
 from penstock.errors import ConfigurationError, DataError, TransientError
 
 
