@@ -5,6 +5,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
+from pyspark.sql.observation import Observation
 
 from penstock.backbone.connection import Connection
 from penstock.core.graph import Data, Lake, OnLog, Stream
@@ -70,7 +71,9 @@ def topic_rows(
     return frame
 
 
-def records(rows: DataFrame, data: OnLog, *, observed: str | None = None) -> DataFrame:
+def records(
+    rows: DataFrame, data: OnLog, *, observed: str | Observation | None = None
+) -> DataFrame:
     """Return the records of a topic's rows; ``observed`` counts what was let in and what not."""
     found = judged(rows, data)
     if observed is not None:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any
+from typing import Any, TypedDict
 
 from pyspark.sql import SparkSession
 
@@ -26,7 +26,7 @@ from penstock.errors import DataError
 from penstock.pipelines.gate import refused
 from penstock.pipelines.reading import OffsetRange, topic_rows
 
-__all__ = ["BATCH_RECORDS", "Sweeper", "offsets_of"]
+__all__ = ["BATCH_RECORDS", "Letter", "Offsets", "Sweeper", "dead_letter", "offsets_of"]
 
 BATCH_RECORDS = 500
 """Dead letters in one transaction."""
@@ -113,22 +113,12 @@ class Sweeper:
         while chunk := list(islice(found, BATCH_RECORDS)):
             with self._transaction() as producer:
                 for row in chunk:
-                    self._bury(producer, row, data)
+                    letter = dead_letter(row, data, part=self._pipeline.name)
+                    producer.send(self._into, **letter)
                 passed = {(topic, row["partition"]): row["offset"] + 1 for row in chunk}
                 producer.commit(passed, group=position_group(self._name))
             written += len(chunk)
         return written
-
-    def _bury(self, producer: TransactionalProducer, row: Any, data: OnLog) -> None:
-        key, value = _bytes(row["key"]), _bytes(row["value"])
-        marks = dead_letter_headers(
-            _reason(data, key, value),
-            Coordinates(row["topic"], row["partition"], row["offset"]),
-            part=self._pipeline.name,
-            at=datetime.now(UTC),
-        )
-        kept = [(header["key"], _bytes(header["value"])) for header in row["headers"] or ()]
-        producer.send(self._into, key=key, value=value, headers=[*kept, *marks])
 
     def _transaction(self) -> "_Transaction":
         if self._producer is None or self._producer.dead:
@@ -149,6 +139,27 @@ class _Transaction:
     def __exit__(self, *_: object) -> None:
         if not self._producer.dead:
             self._producer.abort()
+
+
+class Letter(TypedDict):
+    """A dead letter as a producer takes it."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes | None]]
+
+
+def dead_letter(row: Any, data: OnLog, *, part: str) -> Letter:
+    """Return a refused row as it was, with headers that say why and where it stood."""
+    key, value = _bytes(row["key"]), _bytes(row["value"])
+    marks = dead_letter_headers(
+        _reason(data, key, value),
+        Coordinates(row["topic"], row["partition"], row["offset"]),
+        part=part,
+        at=datetime.now(UTC),
+    )
+    kept = [(header["key"], _bytes(header["value"])) for header in row["headers"] or ()]
+    return {"key": key, "value": value, "headers": [*kept, *marks]}
 
 
 def _reason(data: OnLog, key: bytes | None, value: bytes | None) -> DataError:

@@ -1,0 +1,174 @@
+"""A pipeline over a finished range: the same function, a batch being a finite stream."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
+from pyspark.sql.observation import Observation
+
+from penstock.backbone.logrange import EARLIEST, LATEST, End, Last, Start
+from penstock.backbone.logspan import starts, stops
+from penstock.backbone.producer import Producer
+from penstock.backbone.site import Site
+from penstock.backbone.topics import Topics
+from penstock.core.graph import Data, Graph, Lake, OnLog, Pipeline
+from penstock.core.report import Counts
+from penstock.core.topic import TopicSpec
+from penstock.pipelines.engine import find_pipeline
+from penstock.pipelines.failures import of_query
+from penstock.pipelines.gate import refused
+from penstock.pipelines.plan import lake_path, output_of
+from penstock.pipelines.reading import (
+    DELETIONS,
+    RECEIVED,
+    REJECTED,
+    OffsetRange,
+    kafka_options,
+    lake_rows,
+    records,
+    topic_rows,
+)
+from penstock.pipelines.session import session
+from penstock.pipelines.sweeper import dead_letter
+from penstock.pipelines.writing import log_rows
+
+__all__ = ["BatchResult", "run_batch"]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchResult:
+    """What a run over a range did: where its results are, and what it counted."""
+
+    result: str
+    """The topic or lake table that took the output."""
+    dead_letters: str
+    counts: Counts
+
+
+def run_batch(
+    graph: Graph,
+    name: str,
+    site: Site,
+    *,
+    start: Start = EARLIEST,
+    end: End = LATEST,
+    label: str,
+) -> BatchResult:
+    """Run a pipeline over a range of its input, into ``<output>.replay.<label>``.
+
+    The range is settled at the beginning: records that come later are not part of it. A table's
+    output holds one row per key and is the state the stream would have come to. Dead letters go to
+    a topic of the run's own, too.
+    """
+    pipeline = find_pipeline(graph, name)
+    letters = replace(graph.dead_letters, name=f"{graph.dead_letters.name}.replay.{label}")
+    output = f"{pipeline.writes.name}.replay.{label}"
+    topics = Topics(site.connection)
+    specs = [letters]
+    if not isinstance(pipeline.writes, Lake):
+        specs.append(replace(pipeline.writes.topic, name=output))
+    topics.declare(specs)
+    ranges = {
+        data.topic.name: _range(topics, data.topic.name, start, end)
+        for data in pipeline.reads
+        if not isinstance(data, Lake)
+    }
+    with session(site.settings, site.places, name=f"{graph.app}.{name}.replay") as spark:
+        run = _Batch(pipeline, site, spark, ranges)
+        try:
+            run.write(output)
+            buried = sum(run.bury(data, letters) for data in run.with_rejected())
+        except Exception as error:
+            raise of_query(error, pipeline) from error
+        return BatchResult(output, letters.name, run.counts(buried))
+
+
+class _Batch:
+    """One run: its inputs are observed while the output is written."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        site: Site,
+        spark: SparkSession,
+        ranges: Mapping[str, OffsetRange],
+    ) -> None:
+        self._pipeline = pipeline
+        self._site = site
+        self._spark = spark
+        self._ranges = ranges
+        self._observed: dict[str, tuple[OnLog, Observation]] = {}
+        self._written = 0
+
+    def write(self, output: str) -> None:
+        """Compute the output and write it, all of it or (by an error) perhaps some of it."""
+        frame = output_of(self._pipeline, self._frame_of)
+        data = self._pipeline.writes
+        counted = Observation()
+        if isinstance(data, Lake):
+            writer: Any = frame.observe(counted, F.count(F.lit(1)).alias("rows")).write.format(
+                "delta"
+            )
+            if data.partition_by:
+                writer = writer.partitionBy(*data.partition_by)
+            writer.mode("errorifexists").save(lake_path(output, self._site))
+        else:
+            options = kafka_options(self._site.connection) | {"topic": output}
+            rows = log_rows(frame, data).observe(counted, count)
+            rows.write.format("kafka").options(**options).save()
+        self._written = counted.get["rows"]
+
+    def with_rejected(self) -> list[OnLog]:
+        """Return the inputs that hold dead letters."""
+        return [data for data, observed in self._observed.values() if observed.get[REJECTED]]
+
+    def bury(self, data: OnLog, letters: TopicSpec) -> int:
+        """Write an input's dead letters; return how many."""
+        count = 0
+        with Producer(self._site.connection) as producer:
+            for row in refused(self._rows(data), data).toLocalIterator():
+                producer.send(letters.name, **dead_letter(row, data, part=self._pipeline.name))
+                count += 1
+        return count
+
+    def counts(self, buried: int) -> Counts:
+        """Return what was counted, the same as for a stream."""
+        found = [observed.get for _, observed in self._observed.values()]
+        received = sum(row[RECEIVED] for row in found)
+        rejected, deletions = (sum(row[each] for row in found) for each in (REJECTED, DELETIONS))
+        return Counts(
+            received=received,
+            passed=received - rejected - deletions,
+            filtered=deletions,
+            dead_lettered=buried,
+            in_flight=rejected - buried,
+            written=self._written,
+        )
+
+    def _rows(self, data: OnLog) -> DataFrame:
+        over = self._ranges[data.topic.name]
+        return topic_rows(self._spark, self._site.connection, data.topic.name, over=over)
+
+    def _frame_of(self, data: Data) -> DataFrame:
+        if isinstance(data, Lake):
+            return lake_rows(self._spark, data, lake_path(data.name, self._site), streaming=False)
+        observation = Observation()
+        self._observed[data.name] = (data, observation)
+        return records(self._rows(data), data, observed=observation)
+
+
+def _range(topics: Topics, topic: str, start: Start, end: End) -> OffsetRange:
+    """Settle a range; what retention has deleted is not part of it."""
+    ends = topics.ends(topic, committed=True)
+    if isinstance(start, Last):
+        first = {number: high - start.count for number, (_, high) in ends.items()}
+    else:
+        first = starts(topics, topic, start=start, ends=ends)
+    last = stops(topics, topic, end=end, ends=ends, follow=False)
+    found = {}
+    for number, (low, high) in ends.items():
+        begin = max(low, first.get(number, high))
+        found[number] = (begin, max(begin, last[number] or 0))
+    return found
