@@ -106,11 +106,9 @@ class _Batch:
         """Compute the output and write it, all of it or (by an error) perhaps some of it."""
         frame = output_of(self._pipeline, self._frame_of)
         data = self._pipeline.writes
-        counted = Observation()
+        counted, count = Observation(), F.count(F.lit(1)).alias("rows")
         if isinstance(data, Lake):
-            writer: Any = frame.observe(counted, F.count(F.lit(1)).alias("rows")).write.format(
-                "delta"
-            )
+            writer: Any = frame.observe(counted, count).write.format("delta")
             if data.partition_by:
                 writer = writer.partitionBy(*data.partition_by)
             writer.mode("errorifexists").save(lake_path(output, self._site))
