@@ -1,6 +1,6 @@
 """The tutorial's word count as it runs: real processes on a real broker and a real Spark.
 
-Every part is killed while lines flow. In the end both tables must equal a recount of the lines,
+Every part, and the broker, is killed while lines flow. In the end both tables must equal a recount of the lines,
 and the lines must be those of the book, each once.
 """
 
@@ -40,6 +40,7 @@ class WordCount:
 
     def __init__(self, home: Path, broker: EmbeddedBroker) -> None:
         self._home = home
+        self._broker = broker
         self._reader = LogReader(broker.connection)
         self._processes: dict[tuple[str, ...], subprocess.Popen[bytes]] = {}
 
@@ -59,6 +60,10 @@ class WordCount:
         assert process.poll() is None, self.said(*parts)
         os.kill(process.pid, signal.SIGKILL)
         process.wait(STOP_SECONDS)
+
+    def kill_broker(self) -> None:
+        self._broker.kill()
+        self._broker.ensure()
 
     def stop(self, *parts: str) -> int:
         process = self._processes.pop(parts)
@@ -116,7 +121,7 @@ def wordcount(tmp_path) -> Iterator[WordCount]:
             running.stop_all()
 
 
-def test_both_engines_agree_with_a_recount_after_every_part_was_killed(wordcount):
+def test_both_engines_agree_with_a_recount_after_every_part_and_the_broker_were_killed(wordcount):
     wordcount.start(*PIPELINES)
     wordcount.start(*SERVICES)
     wordcount.start("book")
@@ -129,6 +134,7 @@ def test_both_engines_agree_with_a_recount_after_every_part_was_killed(wordcount
     for parts in (("book",), SERVICES, PIPELINES):
         wordcount.kill(*parts)
         wordcount.start(*parts)
+    wordcount.kill_broker()
     before = len(wordcount.lines())
     wordcount.eventually(
         lambda: len(wordcount.lines()) > before + 100,
