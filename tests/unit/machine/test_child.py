@@ -38,8 +38,8 @@ started = subprocess.Popen(
     [sys.executable, "-c", "import signal; signal.signal(15, signal.SIG_IGN); signal.pause()"],
     preexec_fn=lambda: os.setpgid(0, 0),
 )
-print(started.pid, flush=True)
 signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+print(started.pid, flush=True)
 signal.pause()
 """
 

@@ -124,7 +124,10 @@ def test_an_orphan_of_a_killed_keeper_is_ended_before_a_new_start(
 ) -> None:
     directory = tmp_path / "other"
     directory.mkdir()
-    with subprocess.Popen(program(directory)) as orphan:
+    command = program(directory, "print('ready', flush=True); signal.pause()")
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as orphan:
+        assert orphan.stdout
+        assert orphan.stdout.readline() == b"ready\n"
         (directory / "keeper.json").write_text(f'{{"keeper": 1, "program": {orphan.pid}}}')
         kept_in(directory).end_orphan()
         assert orphan.wait(LIMIT.total_seconds()) == -signal.SIGKILL
