@@ -2,6 +2,8 @@
 
 The group's committed offsets are the only truth. Where one points at records that retention has
 deleted the consumer stops loudly: skipping them would lose them in silence.
+
+Long because assignment, commits and the end of a client share its state and must be read together.
 """
 
 # ruff: noqa: SLF001 - the client's own error names begin with an underscore
