@@ -70,8 +70,9 @@ def session(
 
     Raises ConfigurationError where Java or the jars are missing or the JVM does not start.
     """
-    if (running := SparkSession.getActiveSession()) is not None:
-        yield running
+    # The active session is a thread's own; the context is the process's.
+    if SparkContext._active_spark_context is not None:  # noqa: SLF001 - there is no public way
+        yield SparkSession.builder.getOrCreate()
         return
     files = _Files.of(places, name)
     try:
