@@ -1,0 +1,138 @@
+"""JSON values to the values of a record: whether they are good, and what they are in Spark.
+
+The expressions never raise, so a bad value costs its record and nothing else. The rules are those
+of ``core/codec``; a differential test holds the two together.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from penstock.core.schema import Choice, FieldType, Limits, Scalar
+from penstock.pipelines.schema import DECIMAL
+from penstock.pipelines.sqltext import Sql, all_of, literal, matches, when
+
+__all__ = ["Reading", "event_time", "read_scalar", "within"]
+
+_PLAIN_INSTANT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z$"
+"""How nearly everybody writes it; the full pattern takes twice the time."""
+
+_INSTANT = (
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?"
+    r"([Zz]|[+-][0-9]{2}:?[0-9]{2})$"
+)
+_LONG_FRACTION = r"(\.[0-9]{6})([0-9])[0-9]*"
+_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+_BASE64 = r"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
+_DECIMAL = r"^[+-]?([0-9]*)\.?([0-9]*)(?:[eE]([+-]?[0-9]{1,4}))?$"
+_FIRST_MILLISECOND, _LAST_MILLISECOND = -62_135_596_800_000, 253_402_300_799_999
+"""The years 1 to 9999."""
+
+
+class Reading(NamedTuple):
+    """What stands in a place of a record: is it good, and which value is it."""
+
+    ok: Sql
+    value: Sql
+
+
+def read_scalar(raw: Sql, kind: Scalar | Choice) -> Reading:
+    """Read a JSON value that has the right JSON type (a text for all but numbers and bools)."""
+    if isinstance(kind, Choice):
+        values = ", ".join(literal(value) for value in kind.values)
+        return Reading(f"{raw} in ({values})", raw)
+    read = _SCALARS.get(kind.name)
+    return read(raw) if read else Reading(f"{raw} is not null", raw)
+
+
+def event_time(milliseconds: Sql) -> Reading:
+    """Read an event time that is held as milliseconds since the epoch."""
+    good = f"{milliseconds} between {_FIRST_MILLISECOND} and {_LAST_MILLISECOND}"
+    return Reading(good, when(good, f"timestamp_millis({milliseconds})"))
+
+
+def _instant(text: Sql) -> Reading:
+    # The log has microseconds: digits beyond them are rounded as the codec rounds them, by the
+    # first one alone.
+    cut = f"regexp_replace(upper({text}), {literal(_LONG_FRACTION)}, '$1')"
+    rounded = f"regexp_extract({text}, {literal(_LONG_FRACTION)}, 2) >= '5'"
+    other = (
+        f"try_cast({cut} as timestamp) + "
+        f"{when(rounded, 'interval 1 microsecond', 'interval 0 microsecond')}"
+    )
+    value = when(
+        matches(text, _PLAIN_INSTANT),
+        f"try_cast({text} as timestamp)",
+        when(matches(text, _INSTANT), other),
+    )
+    return Reading(all_of(f"{value} is not null", f"not startswith({text}, '0000')"), value)
+
+
+def _date(text: Sql) -> Reading:
+    value = f"try_cast({text} as date)"
+    shape = matches(text, _DATE)
+    return Reading(all_of(shape, f"not startswith({text}, '0000')", f"{value} is not null"), value)
+
+
+def _bytes(text: Sql) -> Reading:
+    return Reading(matches(text, _BASE64), f"try_to_binary({text}, 'base64')")
+
+
+def _float(number: Sql) -> Reading:
+    return Reading(f"abs({number}) < double('infinity')", number)
+
+
+def _decimal(text: Sql) -> Reading:
+    value = f"try_cast({text} as {DECIMAL.simpleString()})"
+    whole, part, exponent = (
+        f"regexp_extract({text}, {literal(_DECIMAL)}, {group})" for group in (1, 2, 3)
+    )
+    digits = f"concat({whole}, {part})"
+    # Digits behind the point once the number is written without trailing zeros and exponent.
+    scale = (
+        f"length({part}) - length({digits}) + length(rtrim('0', {digits}))"
+        f" - coalesce(try_cast({exponent} as int), 0)"
+    )
+    return Reading(
+        all_of(
+            matches(text, _DECIMAL),
+            f"{digits} != ''",
+            f"{value} is not null",
+            f"ltrim('0', {digits}) = '' or {scale} <= {DECIMAL.scale}",
+        ),
+        value,
+    )
+
+
+_SCALARS: dict[str, Callable[[Sql], Reading]] = {
+    "instant": _instant,
+    "date": _date,
+    "decimal": _decimal,
+    "bytes": _bytes,
+    "float": _float,
+}
+
+
+def within(value: Sql, kind: FieldType, limits: Limits | None) -> Sql:
+    """Return what a value must meet besides being of its type.
+
+    A length is the characters of a text, the bytes of bytes, the entries of a list or a map.
+    """
+    if limits is None:
+        return "true"
+    length = f"length({value})" if isinstance(kind, Scalar | Choice) else f"size({value})"
+    conditions = {
+        "ge": f"{value} >= {{}}",
+        "gt": f"{value} > {{}}",
+        "le": f"{value} <= {{}}",
+        "lt": f"{value} < {{}}",
+        "min_length": f"{length} >= {{}}",
+        "max_length": f"{length} <= {{}}",
+        "pattern": f"rlike({value}, {{}})",
+    }
+    return all_of(
+        *(
+            condition.replace("{}", literal(bound))
+            for name, condition in conditions.items()
+            if (bound := getattr(limits, name)) is not None
+        )
+    )
