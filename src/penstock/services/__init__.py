@@ -1,0 +1,35 @@
+"""Services: one record at a time, with state, exactly once.
+
+===========  ==========================================================================
+step         the heart: one record in, its outputs out; pure
+outputs      what a function gives, made ready to send
+states       the states of one task; statecodec: their values as bytes on the changelog
+tally        the counts of one task
+task         one share of a service: handle, commit; what makes it durable is a seam
+delivery     exactly once and at least once, on Kafka
+takeover     fence, find the place, restore the state
+assignment   which shares a worker has, and how far each has come
+worker       a member of the group: the loop
+reporter     what a service says about itself
+engine       runs services of an application, each in a thread
+===========  ==========================================================================
+
+Everything above ``delivery`` knows nothing of the Kafka client: the test driver runs it too.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from penstock.backbone.site import Site
+    from penstock.core.graph import Graph
+
+__all__ = ["run"]
+
+
+def run(graph: "Graph", names: Sequence[str], site: "Site") -> None:
+    """Run services until ``site.stop`` is set; see ``engine.run_services``."""
+    # Imported here: the test driver imports this package and must not need the Kafka client.
+    from penstock.services.engine import run_services
+
+    run_services(graph, names, site)

@@ -32,6 +32,10 @@ class Delivery(Protocol):
         again by the next one.
         """
 
+    @property
+    def in_doubt(self) -> bool:
+        """Return whether a commit that failed may have happened all the same."""
+
     def close(self) -> None:
         """Give up what is not committed."""
 
@@ -51,16 +55,25 @@ def share_of(service: Service, partition: Partition) -> str:
 class Task:
     """Handles records in order and commits: outputs, changelog, dead letters and offsets at once.
 
-    ``positions`` holds the next offset to handle of each of its partitions. After any exception
-    from :meth:`handle` or :meth:`commit` the task must be closed and made anew.
+    ``positions`` holds the next offset to handle of each of its partitions, ``committed`` where it
+    would begin again. After any exception from :meth:`handle` or :meth:`commit` the task must be
+    closed and made anew: from ``committed``, unless it is ``in_doubt``.
     """
 
     def __init__(
-        self, graph: Graph, service: Service, *, number: int, delivery: Delivery, clock: Clock
+        self,
+        graph: Graph,
+        service: Service,
+        *,
+        number: int,
+        starts: Offsets,
+        delivery: Delivery,
+        clock: Clock,
     ) -> None:
         self.step = Step(graph, service, clock=clock)
-        self.positions: dict[Partition, int] = {}
-        self._number = number
+        self.positions = dict(starts)
+        self.committed = dict(starts)
+        self.number = number
         self._delivery = delivery
         self._changelog = graph.changelog(service).name
         self._begun = False
@@ -75,6 +88,11 @@ class Task:
     def dirty(self) -> bool:
         """Return whether there is anything to commit."""
         return bool(self._moved)
+
+    @property
+    def in_doubt(self) -> bool:
+        """Return whether its last commit failed and may have happened all the same."""
+        return self._delivery.in_doubt
 
     def handle(self, partition: Partition, records: Sequence[RawRecord]) -> None:
         """Handle records of one partition; those before its position were handled already."""
@@ -102,10 +120,11 @@ class Task:
             self._delivery.begin()
         states, send = self.step.states, self._delivery.send
         for key, value in states.changes():
-            send(self._changelog, key=key, value=value, partition=self._number)
+            send(self._changelog, key=key, value=value, partition=self.number)
         self._delivery.commit(self._moved)
         states.settle()
         self.step.tally.commit()
+        self.committed |= self._moved
         self._begun = False
         self._moved = {}
 

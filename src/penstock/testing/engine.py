@@ -1,5 +1,6 @@
 """The services of an application, on a log in memory: one thread, no clock, no waiting."""
 
+from penstock.backbone.logrecord import Offsets, Partition
 from penstock.core.graph import Graph, Service
 from penstock.core.report import Counts
 from penstock.errors import DefinitionError, Problem
@@ -85,21 +86,27 @@ class MemoryEngine:
         return moved
 
     def _start(self, service: Service) -> list[Task]:
-        tasks: dict[str, Task] = {}
         group = f"{self._graph.app}.{service.name}"
         committed = self._log.committed(group)
+        starts: dict[str, dict[Partition, int]] = {}
         for data in service.reads:
             for partition in self._log.partitions(data.topic.name):
-                share = share_of(service, partition)
-                if share not in tasks:
-                    tasks[share] = self._restored(service, number=partition[1], group=group)
-                tasks[share].positions[partition] = committed.get(partition, 0)
-        return list(tasks.values())
+                share = starts.setdefault(share_of(service, partition), {})
+                share[partition] = committed.get(partition, 0)
+        return [self._restored(service, offsets, group=group) for offsets in starts.values()]
 
-    def _restored(self, service: Service, *, number: int, group: str) -> Task:
-        transactional = service.delivery == "exactly_once"
-        delivery = MemoryDelivery(self._log, group=group, transactional=transactional)
-        task = Task(self._graph, service, number=number, delivery=delivery, clock=self._clock)
+    def _restored(self, service: Service, starts: Offsets, *, group: str) -> Task:
+        number = next(number for _, number in starts)
+        task = Task(
+            self._graph,
+            service,
+            number=number,
+            starts=starts,
+            delivery=MemoryDelivery(
+                self._log, group=group, transactional=service.delivery == "exactly_once"
+            ),
+            clock=self._clock,
+        )
         if service.states:
             for raw in self._log.read((self._graph.changelog(service).name, number)):
                 task.step.states.apply(raw.key() or b"", raw.value())

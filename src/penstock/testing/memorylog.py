@@ -169,6 +169,11 @@ class MemoryDelivery:
         self._pending.clear()
         self._log.commit(self._group, offsets)
 
+    @property
+    def in_doubt(self) -> bool:
+        """Return False: a commit in memory cannot fail."""
+        return False
+
     def close(self) -> None:
         """Forget what waits."""
         self._pending.clear()

@@ -45,9 +45,14 @@ def log():
 @pytest.fixture
 def task(log):
     delivery = MemoryDelivery(log, group="demo.count", transactional=True)
-    task = Task(app.graph, count, number=1, delivery=delivery, clock=lambda: NOW_AT)
-    task.positions["words", 1] = 0
-    return task
+    return Task(
+        app.graph,
+        count,
+        number=1,
+        starts={("words", 1): 0},
+        delivery=delivery,
+        clock=lambda: NOW_AT,
+    )
 
 
 def fill(log, *texts):
@@ -74,6 +79,7 @@ def test_outputs_changelog_and_offsets_appear_together_at_the_commit(log, task):
     }
     assert log.committed("demo.count") == {("words", 1): 3}
     assert not task.dirty
+    assert task.committed == task.positions == {("words", 1): 3}
 
 
 def test_records_before_the_position_are_not_handled_twice(log, task):
@@ -112,6 +118,7 @@ def test_a_commit_that_fails_does_not_pass_for_done(log, task):
     with pytest.raises(ConnectionError):
         task.commit()
     assert task.dirty
+    assert task.committed == {("words", 1): 0}
     assert task.step.tally.counts() == Counts(received=1, in_flight=1)
 
 

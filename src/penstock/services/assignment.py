@@ -1,0 +1,207 @@
+"""Which shares of a service this worker has, and how far each has come.
+
+::
+
+    assigned ──► taking over ──► running ──► revoked: committed and closed
+                  ▲    │           │
+                  │    │ revoked   │ failed: what is not committed is thrown away
+                  │    ▼           │
+                  │  cancelled     ├──► the commit is in doubt, or the share is another's:
+                  └────────────────┘    the worker joins the group anew
+
+A share may be revoked or lost in any of these states. Only the worker's thread calls in here.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from time import monotonic
+
+from penstock.backbone.consumer import Consumer
+from penstock.backbone.logrecord import Offsets, Partition
+from penstock.core.report import Counts
+from penstock.core.settings import ServiceSettings
+from penstock.errors import FencedError, TransientError
+from penstock.services.takeover import Ground, Takeover
+from penstock.services.tally import total
+from penstock.services.task import Task
+
+__all__ = ["LOG", "Assignment"]
+
+LOG = logging.getLogger("penstock.services")
+LOG.addHandler(logging.NullHandler())
+
+
+@dataclass(slots=True, eq=False)
+class _Held:
+    """A share of ours: on its way up, or running."""
+
+    share: str
+    takeover: Takeover
+    coming: Future[Task | None]
+    task: Task | None = None
+
+    @property
+    def partitions(self) -> frozenset[Partition]:
+        return frozenset(self.takeover.starts)
+
+
+class Assignment:
+    """The shares of one worker; a listener of its consumer.
+
+    A revoke commits what is done and has one time budget for all shares; what does not fit is
+    thrown away and done again by the next owner.
+    """
+
+    def __init__(
+        self,
+        ground: Ground,
+        *,
+        share_of: Callable[[Partition], str],
+        settings: ServiceSettings,
+        executor: Executor,
+    ) -> None:
+        self.running: dict[Partition, Task] = {}
+        self.sought: set[Partition] = set()
+        """Partitions whose position, as the client tells it, is not true before the next record."""
+        self._last_dead_letter = ""
+        self._ground = ground
+        self._share_of = share_of
+        self._settings = settings
+        self._executor = executor
+        self._held: dict[str, _Held] = {}
+        self._to_pause: set[Partition] = set()
+        self._past = Counts()
+
+    def assigned(self, starts: Offsets) -> None:
+        """Begin to take over the shares of new partitions."""
+        by_share: dict[str, dict[Partition, int]] = {}
+        for partition, offset in starts.items():
+            by_share.setdefault(self._share_of(partition), {})[partition] = offset
+        for share, offsets in by_share.items():
+            self._begin(Takeover(self._ground, share, starts=offsets))
+
+    def revoked(self, partitions: Collection[Partition]) -> None:
+        """Commit and give up the shares of these partitions, within the time for a stop."""
+        deadline = monotonic() + self._settings.stop_timeout.total_seconds()
+        for held in self._drop(partitions):
+            if held.task is not None and monotonic() < deadline:
+                self._last_commit(held.task)
+            self._give_up(held)
+
+    def lost(self, partitions: Collection[Partition]) -> None:
+        """Give up the shares of these partitions, which others have by now."""
+        for held in self._drop(partitions):
+            self._give_up(held)
+
+    def leave(self) -> None:
+        """Give up everything."""
+        self.lost([partition for held in self._held.values() for partition in held.partitions])
+
+    def settle(self, consumer: Consumer) -> None:
+        """Let shares run whose takeover is done; raise what will not pass."""
+        if self._to_pause:
+            consumer.pause(self._to_pause)
+            self._to_pause = set()
+        for held in self._held.values():
+            if held.task is None and held.coming.done():
+                task = held.coming.result()
+                if task is None:
+                    continue
+                self._let_run(held, task, consumer)
+
+    def commit(self) -> None:
+        """Commit every running share that has something to commit."""
+        for task in self.tasks():
+            try:
+                task.commit()
+            except TransientError as error:
+                self.fail(task, error)
+
+    def fail(self, task: Task, error: TransientError) -> None:
+        """Throw a task away with all it has not committed, and begin it again.
+
+        Raises the error where it is not known what was committed: only the group can tell, once
+        the worker has joined it anew.
+        """
+        if task.in_doubt:
+            raise error
+        held = next(held for held in self._held.values() if held.task is task)
+        LOG.warning("share %s begins again: %s", held.share, error)
+        self._end(held, task)
+        self._begin(
+            Takeover(
+                self._ground,
+                held.share,
+                starts=task.committed,
+                former=task,
+                trouble=error.message,
+            )
+        )
+
+    def tasks(self) -> list[Task]:
+        """Return the running tasks."""
+        return [held.task for held in self._held.values() if held.task is not None]
+
+    def takeovers(self) -> list[Takeover]:
+        """Return what is still on its way up."""
+        return [held.takeover for held in list(self._held.values()) if held.task is None]
+
+    def counts(self) -> Counts:
+        """Return what became of all records, those of shares that were given up included."""
+        return total(self._past, *(task.step.tally.counts() for task in self.tasks()))
+
+    @property
+    def last_dead_letter(self) -> str:
+        """Return the last dead letter in words, empty where there was none."""
+        texts = [task.step.last_dead_letter for task in self.tasks()]
+        return next(filter(None, texts), self._last_dead_letter)
+
+    def _let_run(self, held: _Held, task: Task, consumer: Consumer) -> None:
+        at = consumer.positions()
+        elsewhere = {p: offset for p, offset in task.positions.items() if at.get(p) != offset}
+        consumer.seek(elsewhere)
+        consumer.resume(task.positions)
+        self.sought |= set(elsewhere)
+        held.task = task
+        self.running |= dict.fromkeys(held.partitions, task)
+
+    def _begin(self, takeover: Takeover) -> None:
+        coming = self._executor.submit(takeover.run)
+        self._held[takeover.share] = _Held(takeover.share, takeover, coming)
+        self._to_pause |= set(takeover.starts)
+
+    def _drop(self, partitions: Collection[Partition]) -> Iterator[_Held]:
+        for share in {self._share_of(partition) for partition in partitions}:
+            if held := self._held.pop(share, None):
+                yield held
+        self._to_pause -= set(partitions)
+
+    def _last_commit(self, task: Task) -> None:
+        try:
+            task.commit()
+        except (TransientError, FencedError) as error:
+            LOG.warning("what was done last is left to the next owner: %s", error)
+
+    def _give_up(self, held: _Held) -> None:
+        held.takeover.cancel()
+        if held.task is None:
+            held.coming.add_done_callback(_close_result)
+            return
+        self._end(held, held.task)
+        self._executor.submit(held.task.close)
+
+    def _end(self, held: _Held, task: Task) -> None:
+        """Let a share run no more, and remember what it has counted."""
+        for partition in held.partitions:
+            del self.running[partition]
+        self.sought -= held.partitions
+        self._past = total(self._past, task.step.tally.committed())
+        self._last_dead_letter = task.step.last_dead_letter or self._last_dead_letter
+
+
+def _close_result(coming: Future[Task | None]) -> None:
+    """Close a task that came up after nobody wanted it any more."""
+    if not coming.cancelled() and coming.exception() is None and (task := coming.result()):
+        task.close()

@@ -1,0 +1,141 @@
+"""How the work of a task becomes durable on Kafka: the two promises a service can make."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+
+from penstock.backbone.client import within
+from penstock.backbone.connection import Connection
+from penstock.backbone.consumer import Consumer
+from penstock.backbone.logrecord import Offsets
+from penstock.backbone.positions import ConsumerGroup
+from penstock.backbone.producer import Producer, SendLimits
+from penstock.backbone.transactions import TransactionalProducer
+from penstock.errors import PenstockError, TransientError
+from penstock.services.outputs import Send
+
+__all__ = ["TRANSACTION_TIMEOUT", "AtLeastOnce", "ExactlyOnce"]
+
+TRANSACTION_TIMEOUT = timedelta(seconds=30)
+"""How long the transaction of a worker that died may hold back readers and its successor.
+
+Longer than a broker takes to start: one that finds a transaction expired while it is coming up ends
+it before its partitions have a leader, and leaves out the mark that says so (seen with Kafka 4.3).
+"""
+
+
+class ExactlyOnce:
+    """Outputs, changelog, dead letters and offsets of one commit, in one transaction.
+
+    Making it ends what an earlier owner of the same id left open, and that owner's every further
+    attempt fails. The group's metadata keeps out a worker that has lost its partitions.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        transactional_id: str,
+        group: Callable[[], ConsumerGroup],
+        limits: SendLimits,
+    ) -> None:
+        self._group = group
+        self._stuck = False
+        # The calls have timeouts of their own; this is for those that do not keep them.
+        self._patience = 3 * connection.settings.request_timeout.total_seconds()
+        self._producer = TransactionalProducer(
+            connection, transactional_id, timeout=TRANSACTION_TIMEOUT, limits=limits
+        )
+
+    @property
+    def send(self) -> Send:
+        """Return what sends a record within the transaction."""
+        return self._producer.send
+
+    def begin(self) -> None:
+        """Begin a transaction."""
+        self._producer.begin()
+
+    def commit(self, offsets: Offsets) -> None:
+        """Commit the transaction with these offsets of the group."""
+        group = self._group()
+        self._end(lambda: self._producer.commit(offsets, group=group))
+
+    @property
+    def in_doubt(self) -> bool:
+        """Return whether nobody knows what became of the last transaction."""
+        return self._stuck or self._producer.dead
+
+    def mark(self, topic: str, *, key: bytes, value: bytes, partition: int) -> None:
+        """Write one record in a transaction of its own."""
+        self._producer.begin()
+        self._producer.send(topic, key=key, value=value, partition=partition)
+        self._end(self._producer.commit)
+
+    def close(self) -> None:
+        """Abort what is open, if the cluster can be reached; else the next owner will."""
+        if not self._stuck and self._producer.trouble() is None:
+            with suppress(PenstockError):  # nothing depends on it: the next owner aborts it too
+                self._producer.close()
+
+    def _end(self, commit: Callable[[], None]) -> None:
+        """End the transaction, or give the producer up: the client may never come back.
+
+        Seen with librdkafka 2.16, whose sending of offsets waits for ever when the broker dies in
+        the middle of it.
+        """
+        try:
+            within(commit, timeout=self._patience)
+        except TimeoutError as error:
+            self._stuck = True
+            raise TransientError(
+                f"committing {self._producer.transactional_id!r}: the client has not come back",
+                code="transaction.unknown",
+                detail=f"no answer within {self._patience:g}s",
+            ) from error
+
+
+class AtLeastOnce:
+    """Outputs first, then the offsets: what a crash leaves between the two is done again.
+
+    State that was written before the crash is not taken back: a count may count a record twice.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        consumer: Callable[[], Consumer],
+        limits: SendLimits,
+    ) -> None:
+        self._consumer = consumer
+        self._producer = Producer(connection, limits=limits)
+
+    @property
+    def send(self) -> Send:
+        """Return what sends a record."""
+        return self._producer.send
+
+    def begin(self) -> None:
+        """Do nothing: records go out as they come."""
+
+    def commit(self, offsets: Offsets) -> None:
+        """Wait until everything sent has arrived, then move the group."""
+        self._producer.flush()
+        self._consumer().commit(offsets)
+
+    @property
+    def in_doubt(self) -> bool:
+        """Return False: where the offsets did not move for certain, doing it again is allowed."""
+        return False
+
+    def mark(self, topic: str, *, key: bytes, value: bytes, partition: int) -> None:
+        """Write one record and wait until it has arrived."""
+        self._producer.send(topic, key=key, value=value, partition=partition)
+        self._producer.flush()
+
+    def close(self) -> None:
+        """Send what waits, if the cluster can be reached; else it is made again."""
+        if self._producer.trouble() is None:
+            with suppress(PenstockError):  # nothing depends on it: offsets were not committed
+                self._producer.close()

@@ -1,0 +1,140 @@
+"""What a service says about itself, once a second, from a thread of its own."""
+
+import threading
+import time
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from types import TracebackType
+from typing import Self
+
+from penstock.backbone.connection import Connection
+from penstock.backbone.site import Site
+from penstock.backbone.topics import Topics
+from penstock.core.graph import Service
+from penstock.core.report import Counts, PartReport, PartState
+from penstock.errors import PenstockError, TransientError
+from penstock.services.worker import Worker
+
+__all__ = ["REPORT_SECONDS", "Reporter"]
+
+REPORT_SECONDS = 1.0
+
+
+class Reporter:
+    """Reports on a worker while the block runs, and how it ended."""
+
+    def __init__(self, worker: Worker, service: Service, site: Site) -> None:
+        self._worker = worker
+        self._service = service
+        self._site = site
+        self._topics = Topics(_impatient(site.connection))
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"{service.name}-report")
+        self._degraded_at: datetime | None = None
+        self._rates = _Rates()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._done.set()
+        self._thread.join()
+        reason = error.message if isinstance(error, PenstockError) else repr(error) if error else ""
+        self._site.report(self._report("failed" if error else "stopped", reason))
+
+    def _run(self) -> None:
+        while True:
+            self._site.report(self._report(*self._state()))
+            if self._done.wait(REPORT_SECONDS):
+                return
+
+    def _state(self) -> tuple[PartState, str]:
+        worker = self._worker
+        takeovers = worker.assignment.takeovers()
+        troubles = [f"partition {each.share}: {each.trouble}" for each in takeovers if each.trouble]
+        trouble = worker.trouble or "; ".join(troubles)
+        if not trouble:
+            self._degraded_at = None
+        elif self._degraded_at is None:
+            self._degraded_at = datetime.now(UTC)
+        if self._site.stop.is_set():
+            return "stopping", trouble
+        if self._degraded_at is not None:
+            since = self._degraded_at.isoformat(timespec="seconds")
+            return "degraded", trouble if " since " in trouble else f"{trouble}, since {since}"
+        up = worker.joined and not takeovers
+        return ("running" if up else "starting"), ""
+
+    def _report(self, state: PartState, reason: str) -> PartReport:
+        counts = self._worker.assignment.counts()
+        rate_in, rate_out = self._rates.after(counts)
+        return PartReport(
+            part=self._service.name,
+            kind="service",
+            state=state,
+            at=time.time(),
+            reason=reason,
+            counts=counts,
+            lag=self._lag() if state == "running" else None,
+            rate_in=rate_in,
+            rate_out=rate_out,
+            detail=self._detail(),
+        )
+
+    def _lag(self) -> int | None:
+        positions = {
+            partition: task.positions[partition]
+            for partition, task in list(self._worker.assignment.running.items())
+        }
+        ends: dict[str, dict[int, tuple[int, int]]] = {}
+        with suppress(TransientError):  # the worker itself says what is wrong
+            for topic in {topic for topic, _ in positions}:
+                ends[topic] = self._topics.ends(topic, committed=True)
+            return sum(
+                max(0, ends[topic][number][1] - at) for (topic, number), at in positions.items()
+            )
+        return None
+
+    def _detail(self) -> dict[str, str]:
+        assignment = self._worker.assignment
+        running = sorted(f"{topic}[{number}]" for topic, number in list(assignment.running))
+        detail = {
+            "delivery": self._service.delivery.replace("_", " "),
+            "partitions": ", ".join(running) or "none",
+        }
+        if restoring := [f"{each.share}: {each.progress}" for each in assignment.takeovers()]:
+            detail["restoring"] = ", ".join(restoring)
+        if self._service.states:
+            detail["keys"] = str(sum(len(task.step.states) for task in assignment.tasks()))
+        if dead := assignment.last_dead_letter:
+            detail["last dead letter"] = dead
+        return detail
+
+
+def _impatient(connection: Connection) -> Connection:
+    """Return the connection for questions whose answer is worth little when it comes late."""
+    limit = timedelta(seconds=2 * REPORT_SECONDS)
+    settings = replace(connection.settings, request_timeout=limit)
+    return Connection(connection.bootstrap, settings)
+
+
+class _Rates:
+    """Records in and out per second, between two looks."""
+
+    def __init__(self) -> None:
+        self._at = time.monotonic()
+        self._counts = Counts()
+
+    def after(self, counts: Counts) -> tuple[float, float]:
+        now = time.monotonic()
+        seconds, before = max(now - self._at, 1e-3), self._counts
+        self._at, self._counts = now, counts
+        rate_in = (counts.received - before.received) / seconds
+        return max(0.0, rate_in), max(0.0, (counts.written - before.written) / seconds)

@@ -1,0 +1,146 @@
+"""Taking over a share of a service: fence its former owner, then restore its state.
+
+The order makes it right. Once the former owner is fenced nobody else can add to the changelog; so
+the mark that is written then is its end, and everything before it is the state. The end is never
+guessed: a changelog may be empty, compacted, trimmed, or end in what transactions leave behind.
+
+The offsets come from the group. They are those of the same commit as the state: the group gives
+them out when no transaction is moving them, and takes no more from who is not its member.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Protocol
+from uuid import uuid4
+
+from penstock.backbone.connection import Connection
+from penstock.backbone.logreader import LogReader
+from penstock.backbone.logrecord import Offsets
+from penstock.backbone.topics import Topics
+from penstock.errors import TransientError
+from penstock.services.statecodec import MARKER_KEY
+from penstock.services.task import Delivery, Task
+
+__all__ = ["FIRST_DELAY", "LONGEST_DELAY", "Ground", "MarkingDelivery", "Takeover", "delays"]
+
+FIRST_DELAY = timedelta(milliseconds=100)
+LONGEST_DELAY = timedelta(seconds=5)
+"""The waits between two attempts double from the first to the longest."""
+
+
+def delays() -> Iterator[float]:
+    """Yield the seconds to wait after each failure in a row."""
+    delay = FIRST_DELAY
+    while True:
+        yield delay.total_seconds()
+        delay = min(2 * delay, LONGEST_DELAY)
+
+
+class MarkingDelivery(Delivery, Protocol):
+    """A delivery that can also write a mark, and whose making fences the former owner."""
+
+    def mark(self, topic: str, *, key: bytes, value: bytes, partition: int) -> None:
+        """Write one record, durable when the call returns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What the tasks of one service stand on."""
+
+    connection: Connection
+    changelog: str | None
+    """None: the service keeps no state."""
+    deliver: Callable[[str], MarkingDelivery]
+    """Makes the delivery of a share, which fences its former owner."""
+    make_task: Callable[[Offsets, Delivery], Task]
+    """Makes the task that begins at these offsets."""
+
+
+class Takeover:
+    """Brings one task up, in a thread of its own, trying again for as long as it is wanted.
+
+    ``former`` is a task of ours that failed; it is closed first. FencedError: somebody else has the
+    share. That and what will not pass is raised.
+    """
+
+    def __init__(
+        self,
+        ground: Ground,
+        share: str,
+        *,
+        starts: Offsets,
+        former: Task | None = None,
+        trouble: str = "",
+    ) -> None:
+        self.share = share
+        self.starts = dict(starts)
+        self.trouble = trouble
+        self.restored = 0
+        self.expected = 0
+        self._ground = ground
+        self._former = former
+        self._cancelled = threading.Event()
+
+    @property
+    def progress(self) -> str:
+        """Return how much of the state is restored, in words."""
+        if not self.expected:
+            return f"{self.restored} records"
+        return f"{min(100, 100 * self.restored // self.expected)}%"
+
+    def cancel(self) -> None:
+        """Make :meth:`run` end soon; allowed at any moment, from any thread."""
+        self._cancelled.set()
+
+    def run(self) -> Task | None:
+        """Return the task, ready to go on; None if it is no longer wanted."""
+        if self._former is not None:
+            self._former.close()
+            self._former = None
+        for delay in delays():
+            if self._cancelled.is_set():
+                break
+            try:
+                return self._attempt()
+            except TransientError as error:
+                self.trouble = error.message
+                self._cancelled.wait(delay)
+        return None
+
+    def _attempt(self) -> Task | None:
+        delivery = self._ground.deliver(self.share)
+        task = self._ground.make_task(self.starts, delivery)
+        try:
+            ready = self._ground.changelog is None or self._restore(task, delivery)
+        except BaseException:
+            task.close()
+            raise
+        if ready and not self._cancelled.is_set():
+            self.trouble = ""
+            return task
+        task.close()
+        return None
+
+    def _restore(self, task: Task, delivery: MarkingDelivery) -> bool:
+        """Read the changelog up to a mark of our own; False if cancelled on the way."""
+        changelog, mark, number = self._ground.changelog or "", uuid4().bytes, task.number
+        delivery.mark(changelog, key=MARKER_KEY, value=mark, partition=number)
+        low, high = Topics(self._ground.connection).ends(changelog)[number]
+        self.restored, self.expected = 0, high - low
+        apply = task.step.states.apply
+        for batch in LogReader(self._ground.connection).batches(
+            changelog,
+            partitions=[number],
+            follow=True,
+            stop=self._cancelled,
+            when_trimmed="skip",
+        ):
+            for raw in batch:
+                key, value = raw.key(), raw.value()
+                if key == MARKER_KEY and value == mark:
+                    return True
+                apply(key or b"", value)
+            self.restored = (batch[-1].offset() or 0) - low
+        return False

@@ -1,0 +1,217 @@
+"""One worker of a service: a member of its group that takes records, handles them and commits."""
+
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+from math import inf
+from time import monotonic
+
+from penstock.backbone.connection import Connection
+from penstock.backbone.consumer import Consumer
+from penstock.backbone.logrecord import Offsets, Partition, RawRecord
+from penstock.backbone.membership import Listener, Membership
+from penstock.backbone.producer import SendLimits
+from penstock.backbone.site import Site
+from penstock.core.graph import Graph, Service
+from penstock.errors import FencedError, TransientError
+from penstock.services.assignment import LOG, Assignment
+from penstock.services.delivery import AtLeastOnce, ExactlyOnce
+from penstock.services.takeover import LONGEST_DELAY, Ground, MarkingDelivery, delays
+from penstock.services.task import Delivery, Task, share_of
+
+__all__ = ["MAX_TAKEOVERS", "Worker"]
+
+MAX_TAKEOVERS = 8
+"""How many shares are restored at a time."""
+
+_IDLE_SECONDS = 0.25
+_TAKEOVER_SECONDS = 0.02
+"""How long the worker waits for records when nothing is due, and while shares are coming up."""
+_TICK_SECONDS = 1.0
+
+
+class Worker:
+    """Runs one service until ``site.stop`` is set.
+
+    Records are handled one at a time and in order per partition, by this thread alone; memory is
+    bounded by what the client fetches ahead and what waits to be sent. A cluster that is away is
+    waited for; errors that will not pass are raised.
+    """
+
+    def __init__(self, graph: Graph, service: Service, site: Site) -> None:
+        self.group = f"{graph.app}.{service.name}"
+        self.joined = False
+        """Whether the group has let this worker in, be it without any partition."""
+        self.trouble = ""
+        """What keeps the worker from its work now; empty: nothing."""
+        self._was_in = False
+        self._graph = graph
+        self._service = service
+        self._site = site
+        self._settings = site.settings.services
+        self._connection = _patient(site)
+        self._consumer: Consumer | None = None
+        self._executor = ThreadPoolExecutor(
+            MAX_TAKEOVERS, thread_name_prefix=f"{service.name}-takeover"
+        )
+        self.assignment = Assignment(
+            self._ground(),
+            share_of=lambda partition: share_of(service, partition),
+            settings=self._settings,
+            executor=self._executor,
+        )
+
+    def run(self) -> None:
+        """Work until told to stop; then commit, leave the group and return."""
+        backoff = delays()
+        with self._executor:
+            while not self._site.stop.is_set():
+                began = monotonic()
+                try:
+                    self._work()
+                except (TransientError, FencedError) as error:
+                    LOG.warning("%s starts again: %s", self.group, error)
+                    self.trouble = error.message
+                    if monotonic() - began > 2 * LONGEST_DELAY.total_seconds():
+                        backoff = delays()
+                    self._site.stop.wait(next(backoff))
+
+    def _work(self) -> None:
+        """Be a member of the group from joining to leaving."""
+        consumer = self._consumer = Consumer(
+            self._connection,
+            group=self.group,
+            topics=[data.topic.name for data in self._service.reads],
+            settings=self._settings,
+            membership=Membership(
+                # State needs the partitions of one number together.
+                strategy="range" if len(self._service.reads) > 1 else "cooperative"
+            ),
+            listener=Listener(
+                on_assign=self._assigned,
+                on_revoke=self.assignment.revoked,
+                on_lost=self._lost,
+            ),
+        )
+        try:
+            self._loop(consumer)
+            if consumer.trouble() is None:
+                self.assignment.commit()
+        finally:
+            if consumer.trouble() is not None:
+                self.assignment.leave()
+            consumer.close()
+            self.assignment.leave()
+
+    def _assigned(self, starts: Offsets) -> None:
+        self.joined = self._was_in = True
+        self.assignment.assigned(starts)
+
+    def _lost(self, partitions: Collection[Partition]) -> None:
+        self.joined = False
+        self.assignment.lost(partitions)
+
+    def _loop(self, consumer: Consumer) -> None:
+        interval = self._settings.commit_interval.total_seconds()
+        commit_at, tick_at = inf, 0.0
+        while not self._site.stop.is_set():
+            self.assignment.settle(consumer)
+            records = consumer.consume(self._settings.poll_batch, self._wait(commit_at))
+            now = monotonic()
+            if records:
+                commit_at = min(commit_at, now + interval)
+                self._handle(records)
+                now = monotonic()
+            if now >= tick_at:
+                tick_at = now + _TICK_SECONDS
+                self.trouble = consumer.trouble() or self._outside()
+                if self._skip_marks(consumer):
+                    commit_at = now
+            if now >= commit_at or self._full():
+                self.assignment.commit()
+                commit_at = inf
+
+    def _outside(self) -> str:
+        """Say that the group has put this worker out, unless it has only just begun."""
+        if self.joined or not self._was_in:
+            return ""
+        return f"it was silent too long and lost its partitions; joining {self.group} again"
+
+    def _wait(self, commit_at: float) -> float:
+        longest = _TAKEOVER_SECONDS if self.assignment.takeovers() else _IDLE_SECONDS
+        return min(longest, max(0.0, commit_at - monotonic()))
+
+    def _handle(self, records: Sequence[RawRecord]) -> None:
+        by_partition: dict[Partition, list[RawRecord]] = {}
+        for record in records:
+            partition = (record.topic() or "", record.partition() or 0)
+            if (found := by_partition.get(partition)) is None:
+                by_partition[partition] = found = []
+            found.append(record)
+        for partition, several in by_partition.items():
+            # A partition that does not run yet (or no more) is read again from its position.
+            if task := self.assignment.running.get(partition):
+                try:
+                    task.handle(partition, several)
+                except TransientError as error:
+                    self.assignment.fail(task, error)
+                self.assignment.sought.discard(partition)
+
+    def _skip_marks(self, consumer: Consumer) -> bool:
+        """Move past what holds no records, so that a group that has read all has no lag."""
+        for partition, offset in consumer.positions().items():
+            task = self.assignment.running.get(partition)
+            if task is not None and partition not in self.assignment.sought:
+                task.skip_to(partition, offset)
+        return any(task.dirty for task in self.assignment.tasks())
+
+    def _full(self) -> bool:
+        limit = self._settings.outgoing_records
+        return any(task.uncommitted >= limit for task in self.assignment.tasks())
+
+    def _ground(self) -> Ground:
+        stateful = bool(self._service.states)
+        return Ground(
+            connection=self._connection,
+            changelog=self._graph.changelog(self._service).name if stateful else None,
+            deliver=self._deliver,
+            make_task=self._make_task,
+        )
+
+    def _deliver(self, share: str) -> MarkingDelivery:
+        limits = SendLimits(records=self._settings.outgoing_records)
+        if self._service.delivery == "at_least_once":
+            return AtLeastOnce(self._connection, consumer=self._member, limits=limits)
+        return ExactlyOnce(
+            self._connection,
+            transactional_id=f"{self.group}.{share}",
+            group=lambda: self._member().group,
+            limits=limits,
+        )
+
+    def _make_task(self, starts: Offsets, delivery: Delivery) -> Task:
+        return Task(
+            self._graph,
+            self._service,
+            number=min(number for _, number in starts),
+            starts=starts,
+            delivery=delivery,
+            clock=_now,
+        )
+
+    def _member(self) -> Consumer:
+        if self._consumer is None:
+            raise RuntimeError("only a member of the group commits")
+        return self._consumer
+
+
+def _patient(site: Site) -> Connection:
+    """Return the connection with waits that fit into the time for a stop: a commit is two calls."""
+    settings = site.connection.settings
+    limit = min(settings.request_timeout, site.settings.services.stop_timeout / 2)
+    return Connection(site.connection.bootstrap, replace(settings, request_timeout=limit))
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

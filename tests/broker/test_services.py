@@ -1,0 +1,205 @@
+"""Services on a real broker: what they promise while nothing goes wrong but the records."""
+
+import runpy
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from penstock import App, State, record
+from penstock.backbone.groups import Groups
+from penstock.backbone.logreader import LogReader
+from penstock.backbone.producer import Producer
+from penstock.backbone.topics import Topics
+from penstock.errors import ConfigurationError
+from penstock.testing.deadletters import read_dead_letter
+
+kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("service_worker.py"))))
+WORDS = ["to", "be", "or", "not", "to", "be", "that", "is", "the", "question"]
+
+
+@pytest.fixture
+def app(kafka, topic):
+    return kit.declared(topic.name("app"), kafka)
+
+
+def lag(kafka, app, service):
+    return sum(found.lag for found in Groups(kafka).lag(f"{app.name}.{service}").values())
+
+
+def dead_letters(kafka, app):
+    return [
+        read_dead_letter(raw)
+        for batch in LogReader(kafka).batches(app.dead_letters)
+        for raw in batch
+    ]
+
+
+def test_a_stateless_and_a_stateful_service_count_words_exactly_once(kafka, app):
+    with Producer(kafka) as producer:
+        for number in range(2000):
+            line = f"to be or not to be {number % 50}".encode()
+            producer.send(app.lines.topic.name, key=None, value=b'{"text":"%s"}' % line)
+    with kit.InThread(kafka, app, "split", "count") as running:
+        kit.eventually(lambda: running.has("count", passed=14_000), what="all words counted")
+        kit.eventually(lambda: lag(kafka, app, "count") == 0, what="no lag, marks included")
+    assert running.error is None
+    assert kit.differences(kit.recounted(kafka, app), kit.counted(kafka, app)) == []
+    for part in ("split", "count"):
+        final = running.last(part)
+        assert (final.state, final.counts.in_flight) == ("stopped", 0)
+        assert final.counts.balanced
+    assert lag(kafka, app, "split") == 0
+
+
+def test_at_least_once_counts_the_same_when_nothing_fails(kafka, topic):
+    app = kit.declared(topic.name("app"), kafka, delivery="at_least_once")
+    kit.send_words(kafka, app, WORDS * 100)
+    with kit.InThread(kafka, app, "count") as running:
+        kit.eventually(lambda: running.has("count", passed=1000), what="all words counted")
+    assert kit.differences(kit.recounted(kafka, app), kit.counted(kafka, app)) == []
+    assert lag(kafka, app, "count") == 0
+
+
+def test_a_restarted_service_goes_on_with_the_state_it_had(kafka, app):
+    for _ in range(2):
+        kit.send_words(kafka, app, WORDS * 10)
+        with kit.InThread(kafka, app, "count") as running:
+            kit.eventually(lambda: running.has("count", passed=100), what="all words counted")
+    assert kit.differences(kit.recounted(kafka, app), kit.counted(kafka, app)) == []
+    assert running.last("count").counts.received == 100
+
+
+POISON = {
+    "data.not-json": [
+        (b"a", b"\xff\xfe broken"),
+        (b"a", b'{"word":"a","weight":NaN}'),
+        (b"a", b'{"word":"a"'),
+        (b"a", b""),
+    ],
+    "data.wrong-type": [(b"a", b'{"word":7}'), (b"a", b'{"word":"a","weight":"x"}')],
+    "data.missing-field": [(b"a", b'{"weight":1}')],
+    "data.too-deep": [(b"a", b'{"word":"a","x":' + b"[" * 100_000)],
+    "data.too-large": [(b"a", b'{"word":"a","x":"' + b"x" * (5 << 20) + b'"}')],
+    "data.null-key": [(None, b'{"word":"a"}')],
+    "data.key-mismatch": [(b"b", b'{"word":"a"}')],
+    "data.null-value": [(b"a", None)],
+    "user.raised": [(b"a", b'{"word":"a","weight":-1}')],
+}
+
+
+def test_poison_becomes_dead_letters_with_reason_place_and_bytes_and_the_counts_add_up(kafka, app):
+    sent = [(code, key, value) for code, several in POISON.items() for key, value in several]
+    with Producer(kafka) as producer:
+        for _, key, value in sent:
+            producer.send(app.words.topic.name, key=key, value=value, partition=1)
+            producer.send(
+                app.words.topic.name, key=b"a", value=b'{"word":"a","extra":1}', partition=1
+            )
+        producer.send(app.words.topic.name, key=b"a", value=b'{"word":"a","weight":0}', partition=1)
+    with kit.InThread(kafka, app, "count") as running:
+        kit.eventually(lambda: running.has("count", passed=len(sent)), what="the good ones counted")
+    counts = running.last("count").counts
+    assert (counts.received, counts.dead_lettered, counts.filtered) == (
+        2 * len(sent) + 1,
+        len(sent),
+        1,
+    )
+    assert counts.balanced
+    found = dead_letters(kafka, app)
+    assert [(each.code, each.key, each.value) for each in found] == sent
+    assert [str(each.coordinates) for each in found] == [
+        f"{app.words.topic.name}[1]@{2 * number}" for number in range(len(sent))
+    ]
+    assert all(each.reason and each.part == "count" for each in found)
+    assert kit.counted(kafka, app) == {"a": list(range(1, len(sent) + 1))}
+
+
+def test_records_that_retention_deleted_before_they_were_read_stop_the_service_loudly(kafka, app):
+    kit.send_words(kafka, app, WORDS)
+    with kit.InThread(kafka, app, "count") as running:
+        kit.eventually(lambda: running.has("count", passed=10), what="all words counted")
+    kit.send_words(kafka, app, WORDS)
+    ends = Topics(kafka).ends(app.words.topic.name)
+    Topics(kafka).trim(app.words.topic.name, {number: high for number, (_, high) in ends.items()})
+    with kit.InThread(kafka, app, "count") as running:
+        running.join()
+    assert isinstance(running.error, ConfigurationError)
+    assert running.error.code == "offset.trimmed"
+    assert running.last("count").state == "failed"
+    assert app.words.topic.name in running.last("count").reason
+
+
+def test_a_state_whose_type_has_changed_stops_the_service_loudly(kafka, app):
+    kit.send_words(kafka, app, WORDS)
+    with kit.InThread(kafka, app, "count") as running:
+        kit.eventually(lambda: running.has("count", passed=10), what="all words counted")
+
+    @record(key="word")
+    class Word:
+        word: str
+
+    changed = App(app.name)
+    words = changed.stream(app.words.topic.name, Word)
+
+    @changed.service(reads=words)
+    def count(word: Word, total: State[str]) -> None: ...
+
+    with kit.InThread(kafka, SimpleNamespace(app=changed), "count") as running:
+        running.join()
+    assert isinstance(running.error, ConfigurationError)
+    assert running.error.code == "state.unreadable"
+
+
+def test_a_missing_topic_stops_the_service_loudly(kafka, topic):
+    app = kit.WordCount(topic.name("undeclared"))
+    with kit.InThread(kafka, app, "count") as running:
+        running.join()
+    assert isinstance(running.error, ConfigurationError)
+    assert running.error.code == "topic.missing"
+
+
+def test_a_service_that_does_not_exist_is_refused_with_a_suggestion(kafka, topic):
+    app = kit.WordCount(topic.name("app"))
+    with kit.InThread(kafka, app, "coutn") as running:
+        running.join()
+    assert isinstance(running.error, ConfigurationError)
+    assert "count" in running.error.hint
+
+
+def test_a_stateless_service_may_read_streams_that_are_cut_differently(kafka, topic):
+    @record(key="word")
+    class Word:
+        word: str
+
+    app = App(topic.name("app"))
+    one = app.stream(f"{app.name}.one", Word, partitions=1)
+    three = app.stream(f"{app.name}.three", Word, partitions=3)
+    out = app.stream(f"{app.name}.out", Word)
+
+    @app.service(reads=(one, three), writes=out)
+    def merge(word: Word) -> Word:
+        return word
+
+    Topics(kafka).declare(app.graph.topics())
+    with Producer(kafka) as producer:
+        for number in range(300):
+            for data in (one, three):
+                word = b"%d" % number
+                producer.send(data.topic.name, key=word, value=b'{"word":"%s"}' % word)
+    together = SimpleNamespace(app=app)
+    with (
+        kit.InThread(kafka, together, "merge") as first,
+        kit.InThread(kafka, together, "merge") as second,
+    ):
+        both = (first, second)
+        kit.eventually(
+            lambda: (
+                sum(found.counts.passed for each in both if (found := each.last("merge"))) == 600
+            ),
+            what="all merged",
+        )
+    assert first.error is second.error is None
+    found = Counter(raw.key for raw in LogReader(kafka).read(out.topic.name))
+    assert found == {b"%d" % number: 2 for number in range(300)}
