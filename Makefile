@@ -14,7 +14,7 @@ setup: ## make .venv and fetch the jars
 	@sh scripts/setup.sh
 
 demo: setup ## run the word count live (Ctrl-C ends it)
-	@$(BIN)/penstock dev apps/wordcount
+	@$(BIN)/penstock dev apps/wordcount --watch counts:count
 
 test: check ## the checks and all tests
 	$(BIN)/pytest
