@@ -1,0 +1,22 @@
+"""Expressions: one language for conditions and values, the same answer on every engine.
+
+A text in Spark SQL's dialect is read once, checked against a schema, and becomes a small typed
+tree. Spark runs the tree natively (``penstock.pipelines.expressions``), everything else as a
+compiled Python function. docs/expressions.md states the language and its meaning.
+"""
+
+from penstock.core.expression.compile import compile_mapping, compile_predicate, compile_row
+from penstock.core.expression.fault import Fault
+from penstock.core.expression.parse import examine, from_json, parse
+from penstock.core.expression.tree import Expression
+
+__all__ = [
+    "Expression",
+    "Fault",
+    "compile_mapping",
+    "compile_predicate",
+    "compile_row",
+    "examine",
+    "from_json",
+    "parse",
+]

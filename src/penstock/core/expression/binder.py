@@ -1,0 +1,186 @@
+"""Syntax to a typed tree: names found in the schema, every type checked, all faults collected."""
+
+from difflib import get_close_matches
+from itertools import islice
+
+from penstock.core import schema as schemas
+from penstock.core.expression import syntax
+from penstock.core.expression.calls import FUNCTION_RULES, call_signature
+from penstock.core.expression.coercion import RuleError, cast, widen
+from penstock.core.expression.fault import Fault
+from penstock.core.expression.functions import CASTS, FUNCTIONS, OPERATORS
+from penstock.core.expression.literals import TYPES
+from penstock.core.expression.rules import OPERATOR_RULES, choose, comparison
+from penstock.core.expression.tree import Field, Literal, Member, Node, walk
+from penstock.core.expression.types import (
+    BIGINT,
+    DOUBLE,
+    INT,
+    INTERVAL,
+    VOID,
+    Array,
+    Decimal,
+    Map,
+    Struct,
+    from_field_type,
+)
+from penstock.core.place import did_you_mean
+from penstock.core.schema import FieldType, Schema
+
+__all__ = ["Binder"]
+
+RULES = OPERATOR_RULES | FUNCTION_RULES
+
+MAX_NODES = 2_000
+"""How many operations an expression may come to."""
+
+_NEVER = {
+    "current_timestamp": "an expression has no clock; use the record's event time",
+    "current_date": "an expression has no clock; use the record's event time",
+    "now": "an expression has no clock; use the record's event time",
+    "rand": "an expression gives the same value each time",
+    "uuid": "an expression gives the same value each time",
+    "count": "aggregates are not part of expressions",
+    "sum": "aggregates are not part of expressions",
+    "avg": "aggregates are not part of expressions",
+    "min": "aggregates are not part of expressions; least() compares fields",
+    "max": "aggregates are not part of expressions; greatest() compares fields",
+}
+
+
+class Binder:
+    """Makes the tree of one expression; ``faults`` holds what is wrong with it."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self.faults: list[Fault] = []
+
+    def whole(self, found: syntax.Syntax, expect: FieldType | None) -> Node | None:
+        """Return the tree, its value as the type that is expected; None where there are faults."""
+        node = self._bind(found)
+        if node is None:
+            return None
+        try:
+            return _checked(node, expect)
+        except RuleError as error:
+            self._fault(found, error)
+            return None
+
+    def _fault(self, spot: syntax.Syntax, error: RuleError) -> None:
+        end = spot.start + error.width if error.width else spot.end
+        self.faults.append(Fault(error.code, error.message, spot.start, end, error.hint))
+
+    def _bind(self, found: syntax.Syntax) -> Node | None:
+        """Return the tree of a part; None where it, or a part of it, has a fault."""
+        try:
+            return self._node(found)
+        except RuleError as error:
+            self._fault(found, error)
+            return None
+
+    def _node(self, found: syntax.Syntax) -> Node | None:  # noqa: PLR0911 - one for each kind
+        match found:
+            case syntax.Constant(value=value, type=type_):
+                return Literal(value, type_)
+            case syntax.Interval(microseconds=length):
+                return Literal(length, INTERVAL)
+            case syntax.Name(name=name):
+                field = _field(self._schema, name)
+                return Field(field.name, from_field_type(field.type), field.nullable)
+            case syntax.Member(of=of, name=name):
+                node = self._bind(of)
+                return node and _member(node, name)
+            case syntax.Item(of=of, index=index):
+                return self._call("[]", (of, index))
+            case syntax.Cast(operand=operand, type=type_):
+                node = self._bind(operand)
+                return node and cast(node, type_)
+            case syntax.Case():
+                return self._case(found)
+            case syntax.Call(name=name, arguments=arguments):
+                return self._call(OPERATORS.get(name, name), arguments)
+
+    def _case(self, found: syntax.Case) -> Node | None:
+        subject = self._bind(found.subject) if found.subject else None
+        branches = [(self._bind(when), self._bind(then)) for when, then in found.branches]
+        otherwise = self._bind(found.otherwise) if found.otherwise else None
+        incomplete = (found.subject and not subject) or (found.otherwise and not otherwise)
+        pairs = [(when, then) for when, then in branches if when and then]
+        if incomplete or len(pairs) < len(branches):
+            return None
+        if subject is not None:
+            pairs = [(comparison("=", (subject, when)), then) for when, then in pairs]
+        return choose(tuple(pairs), otherwise, what="CASE")
+
+    def _call(self, name: str, arguments: tuple[syntax.Syntax, ...]) -> Node | None:
+        nodes = tuple(node for node in map(self._bind, arguments) if node is not None)
+        if name not in RULES and name not in FUNCTIONS and name not in CASTS:
+            raise _unknown_function(name)
+        return _resolve(name, nodes) if len(nodes) == len(arguments) else None
+
+
+def _checked(node: Node, expect: FieldType | None) -> Node:
+    if node.type == INTERVAL:
+        raise RuleError("an interval is only added to a timestamp")
+    if sum(1 for _ in islice(walk(node), MAX_NODES + 1)) > MAX_NODES:
+        message = f"the expression comes to more than {MAX_NODES} operations"
+        raise RuleError(message, code="expression.too-large")
+    if expect is None:
+        return node
+    wanted = from_field_type(expect)
+    whole = node.type in (INT, BIGINT)
+    number = whole or isinstance(node.type, Decimal)
+    if (
+        node.type in (wanted, VOID)
+        or (wanted == BIGINT and whole)
+        or ((wanted == DOUBLE or isinstance(wanted, Decimal)) and number)
+    ):
+        return widen(node, wanted)
+    raise RuleError(f"the expression gives {node.type}, and {expect} is needed")
+
+
+def _field(schema: Schema, name: str) -> schemas.Field:
+    field = schema.field(name)
+    if field is None:
+        hint = did_you_mean(name, [each.name for each in schema.fields])
+        message = f"{schema.name} has no field {name!r}"
+        raise RuleError(message, hint, code="expression.unknown-field")
+    if not name.isidentifier():
+        raise RuleError(f"the name {name!r} has characters that expressions do not take")
+    return field
+
+
+def _member(of: Node, name: str) -> Node:
+    match of.type:
+        case Struct(schema):
+            field = _field(schema, name)
+            nullable = of.nullable or field.nullable
+            return Member(of, name, from_field_type(field.type), nullable)
+        case Array():
+            hint = f"take one item: [0].{name}"
+        case Map():
+            hint = f"write ['{name}']"
+        case _:
+            hint = ""
+    raise RuleError(f"{of.type} has no field {name!r}", hint)
+
+
+def _unknown_function(name: str) -> RuleError:
+    near = get_close_matches(name, [*FUNCTIONS, *OPERATORS, *FUNCTION_RULES, *CASTS], n=1)
+    hint = f"did you mean {near[0]!r}?" if near else "docs/expressions.md lists them all"
+    return RuleError(
+        f"{name} is not a function of expressions",
+        _NEVER.get(name, hint),
+        code="expression.unknown-function",
+        width=len(name),
+    )
+
+
+def _resolve(name: str, nodes: tuple[Node, ...]) -> Node:
+    if name in RULES:
+        return RULES[name](name, nodes)
+    if name in CASTS:
+        if len(nodes) != 1:
+            raise RuleError(f"{name} takes 1 argument, not {len(nodes)}")
+        return cast(nodes[0], TYPES[name])
+    return call_signature(name, FUNCTIONS[name], nodes)

@@ -1,0 +1,81 @@
+"""An expression to a Python function, compiled once."""
+
+import keyword
+import math
+from collections.abc import Callable
+from itertools import repeat
+from typing import Any
+
+from penstock.core.expression import numbers, strictmath, texts, times
+from penstock.core.expression.emit import Access, Emitter
+from penstock.core.expression.tree import Expression
+from penstock.core.expression.types import BOOLEAN, VOID
+from penstock.errors import DataError
+
+__all__ = ["compile_mapping", "compile_predicate", "compile_row"]
+
+_RUNTIME: dict[str, Any] = {
+    **{
+        name: getattr(module, name)
+        for module in (numbers, strictmath, texts, times)
+        for name in module.__all__
+    },
+    **{f"truncate_{unit}": cut for unit, cut in times.TRUNCATIONS.items()},
+    "nan": math.nan,
+    "repeat": repeat,
+    "sqrt": math.sqrt,
+}
+_ERRORS = (TypeError, AttributeError, ValueError, ArithmeticError, LookupError)
+
+
+def compile_row(expression: Expression) -> Callable[[Any], Any]:
+    """Return the function from a record to the expression's value, None for null.
+
+    The record is an instance of the class the schema describes. The function never fails on the
+    values such a record can hold; a record that breaks its schema raises a DataError.
+    """
+    return _compile(expression, access=_attribute)
+
+
+def compile_mapping(expression: Expression) -> Callable[[Any], Any]:
+    """Return the function from a dict of field values; records inside it are dicts as well."""
+    return _compile(expression, access=_key)
+
+
+def compile_predicate(expression: Expression) -> Callable[[Any], bool]:
+    """Return the function from a record to whether a condition is true: null counts as false."""
+    if expression.type not in (BOOLEAN, VOID):
+        raise TypeError(f"{expression} is {expression.type}, not a condition")
+    return _compile(expression, access=_attribute, predicate=True)
+
+
+def _compile(
+    expression: Expression, *, access: Access, predicate: bool = False
+) -> Callable[[Any], Any]:
+    emitter = Emitter(access)
+    body = emitter.body(expression.root, predicate=predicate)
+    indented = "\n".join(f"        {line}" for line in body.split("\n"))
+    source = (
+        f"def evaluate(r):\n    try:\n{indented}\n    except ERRORS as error:\n"
+        f"        raise failure(error) from error\n"
+    )
+
+    def failure(error: Exception) -> DataError:
+        message = f"the record does not fit the expression {expression.text!r}: {error}"
+        return DataError(message, code="expression.record")
+
+    scope = {**_RUNTIME, **emitter.constants, "ERRORS": _ERRORS, "failure": failure}
+    # The source is made from a checked tree: names are quoted, values are constants or their repr.
+    exec(compile(source, "<expression>", "exec"), scope)  # noqa: S102
+    found: Callable[[Any], Any] = scope["evaluate"]
+    return found
+
+
+def _attribute(record: str, name: str) -> str:
+    if name.isascii() and name.isidentifier() and not keyword.iskeyword(name):
+        return f"{record}.{name}"
+    return f"getattr({record}, {name!r})"
+
+
+def _key(record: str, name: str) -> str:
+    return f"{record}[{name!r}]"

@@ -1,0 +1,389 @@
+"""Tokens to syntax: the part of Spark SQL's expression grammar that Penstock takes.
+
+Precedence is Spark's own, tightest first: a sign before a value; ``* / % div``; ``+ - ||``; the
+comparisons; one of ``between``, ``in``, ``like``, ``rlike``, ``is``; ``not``; ``and``; ``or``.
+"""
+
+from collections.abc import Callable
+
+from penstock.core.expression import types
+from penstock.core.expression.fault import Fault, FaultError
+from penstock.core.expression.lexer import Kind, Token, tokens
+from penstock.core.expression.literals import INTERVAL_UNITS, named_type, read_moment, read_number
+from penstock.core.expression.syntax import (
+    Call,
+    Case,
+    Cast,
+    Constant,
+    Interval,
+    Item,
+    Member,
+    Name,
+    Syntax,
+)
+
+__all__ = ["read"]
+
+MAX_DEPTH = 60
+"""How deep an expression may be nested."""
+
+_FACTORS = ("*", "/", "%", "div")
+_TERMS = ("+", "-", "||")
+_COMPARISONS = {"=": "=", "==": "=", "<>": "<>", "!=": "<>", "<=>": "<=>"} | {
+    sign: sign for sign in ("<", "<=", ">", ">=")
+}
+_KEYWORDS = frozenset(
+    {
+        "and",
+        "or",
+        "not",
+        "is",
+        "null",
+        "true",
+        "false",
+        "div",
+        "distinct",
+        "from",
+        "select",
+        "exists",
+    }
+    | {"in", "between", "like", "ilike", "rlike", "regexp", "escape"}
+    | {"case", "when", "then", "else", "end", "cast", "try_cast", "as"}
+)
+_CONSTANTS: dict[str, tuple[object, types.Type]] = {
+    "null": (None, types.VOID),
+    "true": (True, types.BOOLEAN),
+    "false": (False, types.BOOLEAN),
+}
+
+
+def read(text: str) -> Syntax:
+    """Return the syntax of a text; FaultError at the first place where there is none."""
+    return _Reader(text).whole()
+
+
+class _Reader:
+    """Reads tokens from left to right, one method for each rule of the grammar."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = list(tokens(text))
+        self._at = 0
+        self._depth = 0
+
+    def whole(self) -> Syntax:
+        if self._ended():
+            raise self._fault("the expression is empty")
+        found = self._expression()
+        if not self._ended():
+            raise self._fault(f"nothing may follow here, but there is {self._shown()}")
+        return found
+
+    def _ended(self) -> bool:
+        return self._now.kind is Kind.END
+
+    @property
+    def _now(self) -> Token:
+        return self._tokens[self._at]
+
+    def _step(self) -> Token:
+        token = self._now
+        self._at = min(self._at + 1, len(self._tokens) - 1)
+        return token
+
+    def _take(self, *words: str) -> str:
+        """Return the word and go past it where it is one of these; "" otherwise."""
+        word = self._now.word
+        return self._step().word if word and word in words else ""
+
+    def _expect(self, word: str) -> Token:
+        if self._now.word != word:
+            raise self._fault(f"{word.upper()!r} is missing before {self._shown()}")
+        return self._step()
+
+    def _shown(self) -> str:
+        token = self._now
+        return "the end" if token.kind is Kind.END else f"{token.kind.value} {token.value!r}"
+
+    def _fault(self, message: str, hint: str = "", *, token: Token | None = None) -> FaultError:
+        token = token or self._now
+        end = max(token.end, token.start + 1)
+        return FaultError(Fault("expression.syntax", message, token.start, end, hint))
+
+    def _expression(self) -> Syntax:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            message = f"the expression is nested more than {MAX_DEPTH} deep"
+            raise FaultError(Fault("expression.too-large", message, self._now.start, self._now.end))
+        found = self._either()
+        self._depth -= 1
+        return found
+
+    def _either(self) -> Syntax:
+        return self._chain("or", self._both)
+
+    def _both(self) -> Syntax:
+        return self._chain("and", self._negation)
+
+    def _chain(self, word: str, operand: Callable[[], Syntax]) -> Syntax:
+        """Read operands joined by a word as one node, so that a long list is not a deep tree."""
+        found = [operand()]
+        while self._take(word):
+            found.append(operand())
+        return found[0] if len(found) == 1 else _call(word, *found)
+
+    def _negation(self) -> Syntax:
+        signs = []
+        while self._now.word in ("not", "!"):
+            signs.append(self._step())
+        found = self._predicate()
+        for sign in reversed(signs):
+            found = _call("not", found, start=sign.start)
+        return found
+
+    def _predicate(self) -> Syntax:
+        subject = self._comparison()
+        if self._take("is"):
+            return self._is(subject)
+        negated = self._now.word in ("not", "!") and bool(self._step())
+        match self._now.word:
+            case "between":
+                found = self._between(subject)
+            case "in":
+                found = self._in(subject)
+            case "like":
+                found = self._like(subject)
+            case "rlike" | "regexp":
+                self._step()
+                found = _call("rlike", subject, self._comparison())
+            case _ if negated:
+                raise self._fault("after NOT comes BETWEEN, IN, LIKE or RLIKE here")
+            case _:
+                return subject
+        return _call("not", found) if negated else found
+
+    def _is(self, subject: Syntax) -> Syntax:
+        negated = bool(self._take("not", "!"))
+        match self._step().word:
+            case "null":
+                return _call("is not null" if negated else "is null", subject, end=self._past)
+            case "true" | "false" as word:
+                right = Constant(value=word == "true", type=types.BOOLEAN, **self._last)
+                found = _call("<=>", subject, right)
+            case "unknown":
+                return _call("is not null" if negated else "is null", subject, end=self._past)
+            case "distinct":
+                self._expect("from")
+                found = _call("<=>", subject, self._comparison())
+                negated = not negated
+            case _:
+                self._at -= 1
+                raise self._fault("after IS comes [NOT] NULL, TRUE, FALSE or DISTINCT FROM")
+        return _call("not", found) if negated else found
+
+    def _between(self, subject: Syntax) -> Syntax:
+        self._step()
+        low = self._comparison()
+        self._expect("and")
+        return _call("between", subject, low, self._comparison())
+
+    def _in(self, subject: Syntax) -> Syntax:
+        self._step()
+        self._expect("(")
+        items = self._list()
+        if not items:
+            raise self._fault("the list of IN is empty")
+        return _call("in", subject, *items, end=self._past)
+
+    def _like(self, subject: Syntax) -> Syntax:
+        self._step()
+        pattern = self._comparison()
+        if not self._take("escape"):
+            return _call("like", subject, pattern)
+        if self._now.kind is not Kind.TEXT:
+            raise self._fault("after ESCAPE comes one character in quotes")
+        token = self._step()
+        escape = Constant(value=token.value, type=types.STRING, start=token.start, end=token.end)
+        return _call("like", subject, pattern, escape)
+
+    def _comparison(self) -> Syntax:
+        return self._binary(_COMPARISONS, self._term)
+
+    def _term(self) -> Syntax:
+        return self._binary({word: word for word in _TERMS}, self._factor)
+
+    def _factor(self) -> Syntax:
+        return self._binary({word: word for word in _FACTORS}, self._signed)
+
+    def _binary(self, words: dict[str, str], operand: Callable[[], Syntax]) -> Syntax:
+        found, count = operand(), 0
+        while sign := self._take(*words):
+            found = _call(words[sign], found, operand())
+            count += 1
+            if self._depth + count > MAX_DEPTH:
+                message = f"more than {MAX_DEPTH} operations follow one another"
+                raise self._fault(message, "put some in parentheses")
+        return found
+
+    def _signed(self) -> Syntax:
+        token = self._now
+        if token.word == "+":
+            raise self._fault("a plus before a value does nothing", "leave it out")
+        if token.word != "-":
+            return self._primary()
+        self._step()
+        if self._now.kind is Kind.NUMBER:
+            # As in Spark, the sign belongs to the number: -9223372036854775808 is a bigint.
+            return self._postfix(self._number(start=token.start, negative=True))
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise self._fault(f"the expression is nested more than {MAX_DEPTH} deep")
+        found = _call("-x", self._signed(), start=token.start)
+        self._depth -= 1
+        return found
+
+    def _number(self, *, start: int, negative: bool = False) -> Syntax:
+        token = self._step()
+        value, type_ = read_number(token, negative=negative)
+        return Constant(value=value, type=type_, start=start, end=token.end)
+
+    def _primary(self) -> Syntax:
+        token = self._now
+        match token.kind:
+            case Kind.NUMBER:
+                found = self._number(start=token.start)
+            case Kind.TEXT:
+                self._step()
+                found = Constant(value=token.value, type=types.STRING, **self._last)
+            case Kind.QUOTED:
+                self._step()
+                found = Name(name=token.value, **self._last)
+            case Kind.NAME:
+                found = self._word()
+            case _ if self._take("("):
+                found = self._expression()
+                if self._now.word == ",":
+                    raise self._fault("expressions have no rows of values")
+                self._expect(")")
+            case _:
+                raise self._fault(f"a value is missing before {self._shown()}")
+        return self._postfix(found)
+
+    def _word(self) -> Syntax:  # noqa: PLR0911 - one for each kind of word
+        token = self._step()
+        word, follows = token.word, self._now
+        if word in _CONSTANTS:
+            value, type_ = _CONSTANTS[word]
+            return Constant(value=value, type=type_, **self._last)
+        if word == "case":
+            return self._case(token)
+        if word in ("cast", "try_cast"):
+            return self._cast(token)
+        if word in ("date", "timestamp") and follows.kind is Kind.TEXT:
+            value, type_ = read_moment(self._step(), kind=word)
+            return Constant(value=value, type=type_, start=token.start, end=follows.end)
+        if word == "interval" and (follows.kind in (Kind.NUMBER, Kind.TEXT) or follows.word == "-"):
+            return self._interval(token)
+        if word in _KEYWORDS:
+            raise self._fault(
+                f"a value is missing before the word {token.value!r}",
+                "a field of this name stands in backticks",
+                token=token,
+            )
+        if self._take("("):
+            arguments = self._list()
+            return Call(name=word, arguments=arguments, start=token.start, end=self._past)
+        return Name(name=token.value, **self._last)
+
+    def _postfix(self, found: Syntax) -> Syntax:
+        while True:
+            if self._take("["):
+                index = self._expression()
+                self._expect("]")
+                found = Item(of=found, index=index, start=found.start, end=self._past)
+            elif self._now.word == ".":
+                self._step()
+                if self._now.kind not in (Kind.NAME, Kind.QUOTED):
+                    raise self._fault("after a point comes the name of a field")
+                name = self._step().value
+                found = Member(of=found, name=name, start=found.start, end=self._past)
+                if self._now.word == "(":
+                    raise self._fault("functions have no qualified names")
+            else:
+                return found
+
+    def _list(self) -> tuple[Syntax, ...]:
+        """Read expressions up to the closing parenthesis."""
+        if self._take(")"):
+            return ()
+        found = [self._expression()]
+        while self._take(","):
+            found.append(self._expression())
+        self._expect(")")
+        return tuple(found)
+
+    def _case(self, token: Token) -> Syntax:
+        subject = None if self._now.word == "when" else self._expression()
+        branches = []
+        while self._take("when"):
+            condition = self._expression()
+            self._expect("then")
+            branches.append((condition, self._expression()))
+        if not branches:
+            raise self._fault("CASE has no WHEN")
+        otherwise = self._expression() if self._take("else") else None
+        end = self._expect("end").end
+        return Case(
+            subject=subject,
+            branches=tuple(branches),
+            otherwise=otherwise,
+            start=token.start,
+            end=end,
+        )
+
+    def _cast(self, token: Token) -> Syntax:
+        self._expect("(")
+        operand = self._expression()
+        self._expect("as")
+        name = self._step()
+        numbers: list[int] = []
+        if self._take("("):
+            while not numbers or self._take(","):
+                if self._now.kind is not Kind.NUMBER or not self._now.value.isdigit():
+                    raise self._fault("a count of digits is missing")
+                numbers.append(int(self._step().value))
+            self._expect(")")
+        type_ = named_type(name, tuple(numbers))
+        return Cast(operand=operand, type=type_, start=token.start, end=self._expect(")").end)
+
+    def _interval(self, token: Token) -> Syntax:
+        sign = -1 if self._take("-") else 1
+        count, unit = self._step(), self._step()
+        size = INTERVAL_UNITS.get(unit.word.removesuffix("s"))
+        try:
+            length = sign * int(count.value)
+        except ValueError:
+            raise self._fault("an interval is a whole number of units", token=count) from None
+        if size is None:
+            hint = f"known are: {', '.join(INTERVAL_UNITS)}"
+            raise self._fault(f"{unit.value!r} is not a unit of intervals", hint, token=unit)
+        return Interval(microseconds=length * size, start=token.start, end=unit.end)
+
+    @property
+    def _past(self) -> int:
+        """Where the token just read ends."""
+        return self._tokens[self._at - 1].end
+
+    @property
+    def _last(self) -> dict[str, int]:
+        """The place of the token just read."""
+        token = self._tokens[self._at - 1]
+        return {"start": token.start, "end": token.end}
+
+
+def _call(name: str, *arguments: Syntax, start: int | None = None, end: int | None = None) -> Call:
+    return Call(
+        name=name,
+        arguments=arguments,
+        start=arguments[0].start if start is None else start,
+        end=arguments[-1].end if end is None else end,
+    )

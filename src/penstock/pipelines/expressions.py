@@ -1,0 +1,102 @@
+"""Expressions on Spark: a checked tree to SQL text of our own making, and to a Column.
+
+Spark never sees the user's text. It would substitute ``${...}`` in it by the session's settings,
+even inside quotes, and would call any function it names. What is written here holds operations of
+the table, names of fields in backticks, and constants in which nothing but letters, digits, spaces
+and ``_.,:/-`` stands between quotes; any other text travels as hexadecimal digits.
+"""
+
+import re
+from datetime import date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from penstock.core.expression import Expression
+from penstock.core.expression.operations import OPERATIONS
+from penstock.core.expression.times import days_of, micros_of
+from penstock.core.expression.tree import Call, Field, Literal, Member, Node
+from penstock.core.expression.types import BIGINT, VOID
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+__all__ = ["column", "spark_sql"]
+
+_PLAIN_TEXT = re.compile(r"[A-Za-z0-9 _.,:/-]*")
+
+
+def column(expression: Expression) -> "Column":
+    """Return the expression as a Column over a DataFrame whose columns are the record's fields.
+
+    It means the same whether or not the session is in ANSI mode, and never fails on a record; the
+    session's time zone must be UTC, as that of ``pipelines.session`` is.
+    """
+    from pyspark.sql import functions
+
+    return functions.expr(spark_sql(expression))
+
+
+def spark_sql(expression: Expression) -> str:
+    """Return the expression in Spark SQL."""
+    return _sql(expression.root)
+
+
+def _sql(node: Node) -> str:
+    match node:
+        case Literal():
+            return _literal(node)
+        case Field(name):
+            return f"`{name}`"
+        case Member(of, name):
+            return f"{_sql(of)}.`{name}`"
+        case Call():
+            return _call(node)
+
+
+def _call(node: Call) -> str:
+    arguments = [_sql(argument) for argument in node.arguments]
+    return OPERATIONS[node.name].spark.format(
+        *arguments,
+        all=", ".join(arguments),
+        rest=", ".join(arguments[1:]),
+        conjunction=" AND ".join(arguments),
+        disjunction=" OR ".join(arguments),
+        branches=_branches(arguments) if node.name == "case" else "",
+        type=str(node.type).upper(),
+    )
+
+
+def _branches(arguments: list[str]) -> str:
+    *pairs, otherwise = arguments
+    cases = zip(pairs[::2], pairs[1::2], strict=True)
+    return " ".join([*(f"WHEN {when} THEN {then}" for when, then in cases), f"ELSE {otherwise}"])
+
+
+def _literal(node: Literal) -> str:  # noqa: PLR0911 - one for each kind of constant
+    match node.value:
+        case None:
+            return "NULL" if node.type == VOID else f"CAST(NULL AS {str(node.type).upper()})"
+        case bool() as value:
+            return str(value).lower()
+        case int() as value:
+            return _signed(f"{value}L" if node.type == BIGINT else str(value))
+        case float() as value:
+            return _signed(f"{value!r}D")
+        case Decimal() as value:
+            return f"CAST({_signed(f'{value:f}BD')} AS {str(node.type).upper()})"
+        case datetime() as value:
+            return f"timestamp_micros({_signed(f'{micros_of(value)}L')})"
+        case date() as value:
+            return f"date_from_unix_date({_signed(str(days_of(value)))})"
+        case value:
+            return _text(str(value))
+
+
+def _signed(number: str) -> str:
+    return f"({number})" if number.startswith("-") else number
+
+
+def _text(value: str) -> str:
+    if _PLAIN_TEXT.fullmatch(value):
+        return f"'{value}'"
+    return f"CAST(X'{value.encode().hex()}' AS STRING)"
