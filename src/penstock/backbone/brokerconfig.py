@@ -9,6 +9,7 @@ from penstock.machine.ports import LOOPBACK
 
 __all__ = ["java_options", "log_properties", "properties_text", "server_properties"]
 
+_OFFSETS_KEPT_MINUTES = 10 * 365 * 24 * 60
 _MIB = 1 << 20
 
 
@@ -42,6 +43,8 @@ def server_properties(
         "min.insync.replicas": safe,
         "offsets.topic.replication.factor": copies,
         "offsets.topic.num.partitions": 4,
+        # A project may rest for a long while; its positions must still be there.
+        "offsets.retention.minutes": _OFFSETS_KEPT_MINUTES,
         "transaction.state.log.replication.factor": copies,
         "transaction.state.log.min.isr": safe,
         "transaction.state.log.num.partitions": 4,

@@ -47,6 +47,9 @@ class Connection:
             "security.protocol": settings.security_protocol,
             "socket.timeout.ms": round(settings.request_timeout.total_seconds() * 1000),
             "reconnect.backoff.max.ms": _RECONNECT_LIMIT_MS,
+            # When the client starts over because all brokers were away, it keeps a dead handle to
+            # its coordinator, and a transaction's calls wait on that for ever.
+            "metadata.recovery.strategy": "none",
         }
         optional = {
             "sasl.mechanism": settings.sasl_mechanism,

@@ -9,10 +9,17 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 import confluent_kafka
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
 
 from penstock.backbone.admin import Admin, topic_partitions
+from penstock.backbone.client import LOG
 from penstock.backbone.connection import Connection
+from penstock.backbone.failures import cause
 from penstock.backbone.logrecord import Offsets, Partition
 from penstock.errors import ConfigurationError, PenstockError, TransientError
 
@@ -86,6 +93,7 @@ def committed_offsets(admin: Admin, group: str, *, stable: bool) -> dict[Partiti
     """
     doing = f"reading the offsets of group {group}"
     wanted = [ConsumerGroupTopicPartitions(group)]
+    _await_coordinator(admin, group, doing=doing)
     answer = admin.ask(
         lambda: admin.client.list_consumer_group_offsets(
             wanted, require_stable=stable, request_timeout=admin.timeout
@@ -101,6 +109,30 @@ def committed_offsets(admin: Admin, group: str, *, stable: bool) -> dict[Partiti
         if at.offset >= 0:
             found[at.topic, at.partition] = at.offset
     return found
+
+
+def _await_coordinator(admin: Admin, group: str, *, doing: str) -> None:
+    """Return when the group's coordinator answers.
+
+    The client crashes the process when it is asked for all offsets of a group whose coordinator is
+    still loading (librdkafka issue 5040); asked for those of one partition, it says so.
+    """
+    consumer = confluent_kafka.Consumer(
+        admin.connection.client_config() | {"group.id": group}, logger=LOG
+    )
+    deadline = time.monotonic() + admin.timeout
+    try:
+        while True:
+            try:
+                consumer.committed([TopicPartition(group, 0)], timeout=admin.timeout)
+            except KafkaException as error:
+                if time.monotonic() > deadline:
+                    raise admin.failure(cause(error), doing=doing) from error
+                time.sleep(_LOOK_INTERVAL)
+            else:
+                return
+    finally:
+        consumer.close()
 
 
 def alter_offsets(admin: Admin, group: str, offsets: Offsets) -> None:
