@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
-from pyspark.sql.observation import Observation
 
 from penstock.backbone.logrange import EARLIEST, LATEST, End, Last, Start
 from penstock.backbone.logspan import starts, stops
@@ -25,6 +25,7 @@ from penstock.pipelines.reading import (
     RECEIVED,
     REJECTED,
     OffsetRange,
+    gate_counts,
     kafka_options,
     lake_rows,
     records,
@@ -76,17 +77,20 @@ def run_batch(
         if not isinstance(data, Lake)
     }
     with session(site.settings, site.places, name=f"{graph.app}.{name}.replay") as spark:
-        run = _Batch(pipeline, site, spark, ranges)
         try:
-            run.write(output)
+            run = _Batch(pipeline, site, spark, ranges)
+            written = run.write(output)
             buried = sum(run.bury(data, letters) for data in run.with_rejected())
-        except Exception as error:
+        except (PySparkException, Py4JError) as error:
             raise of_query(error, pipeline) from error
-        return BatchResult(output, letters.name, run.counts(buried))
+        return BatchResult(output, letters.name, run.counts(written=written, buried=buried))
 
 
 class _Batch:
-    """One run: its inputs are observed while the output is written."""
+    """One run. Its gate is counted in a pass of its own before anything is written.
+
+    Spark reports no observed counts of a batch that is written to Kafka.
+    """
 
     def __init__(
         self,
@@ -99,28 +103,33 @@ class _Batch:
         self._site = site
         self._spark = spark
         self._ranges = ranges
-        self._observed: dict[str, tuple[OnLog, Observation]] = {}
-        self._written = 0
+        self._counted = {
+            data.name: gate_counts(self._rows(data), data)
+            for data in pipeline.reads
+            if not isinstance(data, Lake)
+        }
 
-    def write(self, output: str) -> None:
-        """Compute the output and write it, all of it or (by an error) perhaps some of it."""
+    def write(self, output: str) -> int:
+        """Compute the output and write it; return how many rows it has."""
         frame = output_of(self._pipeline, self._frame_of)
         data = self._pipeline.writes
-        counted, count = Observation(), F.count(F.lit(1)).alias("rows")
         if isinstance(data, Lake):
-            writer: Any = frame.observe(counted, count).write.format("delta")
-            if data.partition_by:
-                writer = writer.partitionBy(*data.partition_by)
-            writer.mode("errorifexists").save(lake_path(output, self._site))
-        else:
-            options = kafka_options(self._site.connection) | {"topic": output}
-            rows = log_rows(frame, data).observe(counted, count)
-            rows.write.format("kafka").options(**options).save()
-        self._written = counted.get["rows"]
+            path = lake_path(output, self._site)
+            writer: Any = frame.write.format("delta").mode("errorifexists")
+            writer.partitionBy(*data.partition_by).save(path)
+            return self._spark.read.format("delta").load(path).count()
+        options = kafka_options(self._site.connection) | {"topic": output}
+        log_rows(frame, data).write.format("kafka").options(**options).save()
+        ends = Topics(self._site.connection).ends(output)
+        return sum(high - low for low, high in ends.values())
 
     def with_rejected(self) -> list[OnLog]:
         """Return the inputs that hold dead letters."""
-        return [data for data, observed in self._observed.values() if observed.get[REJECTED]]
+        return [
+            data
+            for data in self._pipeline.reads
+            if not isinstance(data, Lake) and self._counted[data.name][REJECTED]
+        ]
 
     def bury(self, data: OnLog, letters: TopicSpec) -> int:
         """Write an input's dead letters; return how many."""
@@ -131,18 +140,19 @@ class _Batch:
                 count += 1
         return count
 
-    def counts(self, buried: int) -> Counts:
+    def counts(self, *, written: int, buried: int) -> Counts:
         """Return what was counted, the same as for a stream."""
-        found = [observed.get for _, observed in self._observed.values()]
-        received = sum(row[RECEIVED] for row in found)
-        rejected, deletions = (sum(row[each] for row in found) for each in (REJECTED, DELETIONS))
+        received, rejected, deletions = (
+            sum(found[each] for found in self._counted.values())
+            for each in (RECEIVED, REJECTED, DELETIONS)
+        )
         return Counts(
             received=received,
             passed=received - rejected - deletions,
             filtered=deletions,
             dead_lettered=buried,
             in_flight=rejected - buried,
-            written=self._written,
+            written=written,
         )
 
     def _rows(self, data: OnLog) -> DataFrame:
@@ -152,9 +162,7 @@ class _Batch:
     def _frame_of(self, data: Data) -> DataFrame:
         if isinstance(data, Lake):
             return lake_rows(self._spark, data, lake_path(data.name, self._site), streaming=False)
-        observation = Observation()
-        self._observed[data.name] = (data, observation)
-        return records(self._rows(data), data, observed=observation)
+        return records(self._rows(data), data)
 
 
 def _range(topics: Topics, topic: str, start: Start, end: End) -> OffsetRange:

@@ -27,7 +27,9 @@ __all__ = ["REFUSED", "judged", "refused"]
 REFUSED = "_penstock_refused"
 """The verdict on a row: true, it is a dead letter; false, a record; null, a table's deletion."""
 
-_TEXT = "_penstock_text"
+_TEXT = "cast(value as string)"
+"""Not a column of its own: the cast costs nothing, a second copy of each record does."""
+
 _FOUND = "_penstock_found"
 
 
@@ -52,9 +54,8 @@ def refused(rows: DataFrame, data: OnLog) -> DataFrame:
 
 
 def _prepared(rows: DataFrame, schema: Schema) -> DataFrame:
-    text = "cast(value as string)"
-    found = quick.parsed(text, schema) if quick.is_plain(schema) else exact.document(text)
-    return rows.selectExpr("*", f"{text} as {_TEXT}", f"{found} as {_FOUND}")
+    found = quick.parsed(_TEXT, schema) if quick.is_plain(schema) else exact.document(_TEXT)
+    return rows.selectExpr("*", f"{found} as {_FOUND}")
 
 
 def _judge(data: OnLog) -> _Judgement:

@@ -5,7 +5,6 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
-from pyspark.sql.observation import Observation
 
 from penstock.backbone.connection import Connection
 from penstock.core.graph import Data, Lake, OnLog, Stream
@@ -17,6 +16,7 @@ __all__ = [
     "RECEIVED",
     "REJECTED",
     "OffsetRange",
+    "gate_counts",
     "kafka_options",
     "lake_rows",
     "observed_name",
@@ -61,8 +61,9 @@ def topic_rows(
             subscribe=topic, startingOffsets="earliest", failOnDataLoss="true"
         )
     else:
+        # Assigned rather than subscribed: a range need not name every partition.
         reader = spark.read.format("kafka").options(
-            subscribe=topic,
+            assign=f'{{"{topic}":{sorted(over)}}}',
             startingOffsets=_offsets(topic, {number: span[0] for number, span in over.items()}),
             endingOffsets=_offsets(topic, {number: span[1] for number, span in over.items()}),
             failOnDataLoss="true",
@@ -71,9 +72,7 @@ def topic_rows(
     return frame
 
 
-def records(
-    rows: DataFrame, data: OnLog, *, observed: str | Observation | None = None
-) -> DataFrame:
+def records(rows: DataFrame, data: OnLog, *, observed: str | None = None) -> DataFrame:
     """Return the records of a topic's rows; ``observed`` counts what was let in and what not."""
     found = judged(rows, data)
     if observed is not None:
@@ -84,6 +83,12 @@ def records(
         span = f"{round(data.disorder.total_seconds() * 1000)} milliseconds"
         found = found.withWatermark(data.record.schema.time, span)
     return found
+
+
+def gate_counts(rows: DataFrame, data: OnLog) -> dict[str, int]:
+    """Return what a batch's observed counts would say, in a pass of its own."""
+    row = judged(rows, data).agg(*_counts()).first()
+    return {name: row[name] if row else 0 for name in (RECEIVED, REJECTED, DELETIONS)}
 
 
 def lake_rows(spark: SparkSession, data: Lake[Any], path: str, *, streaming: bool) -> DataFrame:

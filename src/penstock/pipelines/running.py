@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -88,6 +90,8 @@ class RunningPipeline:
             self._catch_up()
         except TransientError as error:
             self._trouble = f"dead letters wait: {error.message}"
+        except (PySparkException, Py4JError) as error:
+            raise of_query(error, self.pipeline) from error
         return self._report()
 
     def finish(self) -> None:

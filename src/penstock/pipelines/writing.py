@@ -41,7 +41,7 @@ def typed(frame: DataFrame, pipeline: Pipeline) -> DataFrame:
     return frame.select(
         *(
             (F.col(f"`{field.name}`") if field.name in given else F.lit(_default(schema, field)))
-            .cast(field.dataType)
+            .cast(field.dataType.simpleString())  # as text: whether it may be null is not cast
             .alias(field.name)
             for field in wanted
         )

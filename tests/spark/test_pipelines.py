@@ -1,0 +1,309 @@
+"""Pipelines on a real broker and a real Spark: as streams, over ranges, and in real-time mode."""
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from penstock import App, micro_batch, real_time, record
+from penstock.backbone.declare import declare_application
+from penstock.backbone.logreader import LogReader
+from penstock.backbone.producer import Producer
+from penstock.backbone.site import Site
+from penstock.core.codec import JsonCodec
+from penstock.core.graph import Graph
+from penstock.core.report import PartReport
+from penstock.core.settings import Settings
+from penstock.errors import ConfigurationError, DefinitionError
+from penstock.machine.places import Places
+from penstock.pipelines.batch import run_batch
+from penstock.pipelines.engine import run_pipelines
+
+pytestmark = pytest.mark.timeout(180)
+
+WAIT_SECONDS = 90
+
+
+@record(key="word")
+class Word:
+    word: str
+
+
+@record(key="word")
+class Count:
+    word: str
+    count: int
+
+
+@record(key=("room", "day"), time="at")
+class Wide:
+    room: str
+    day: int
+    at: datetime
+    ratio: float
+    amount: Decimal
+    payload: bytes
+    tags: list[str]
+    seen: dict[str, datetime]
+    note: str | None = None
+
+
+class Ground:
+    """One application on the shared broker, under names of its own."""
+
+    def __init__(self, kafka, home: Path) -> None:
+        self.kafka = kafka
+        self.home = home
+        self.name = f"app{uuid4().hex[:8]}"
+        self.app = App(self.name)
+        self.reports: list[PartReport] = []
+
+    def topic(self, name: str) -> str:
+        return f"{self.name}.{name}"
+
+    @property
+    def graph(self) -> Graph:
+        return self.app.graph.verified()
+
+    def site(self, stop: threading.Event) -> Site:
+        return Site(
+            settings=Settings(),
+            places=Places(self.home),
+            connection=self.kafka,
+            stop=stop,
+            report=self.reports.append,
+        )
+
+    def declare(self) -> None:
+        declare_application(self.graph, self.kafka)
+
+    def send(self, topic: str, *pairs: tuple[bytes | None, bytes | None]) -> None:
+        with Producer(self.kafka) as producer:
+            for key, value in pairs:
+                producer.send(self.topic(topic), key=key, value=value, headers=[("from", b"test")])
+
+    def words(self, *words: str) -> None:
+        self.send("words", *((w.encode(), json.dumps({"word": w}).encode()) for w in words))
+
+    def read(self, topic: str) -> list:
+        return list(LogReader(self.kafka).read(self.topic(topic)))
+
+    def table(self, topic: str) -> dict[str, int]:
+        rows = [json.loads(found.value) for found in self.read(topic)]
+        return {row["word"]: row["count"] for row in rows}
+
+    @contextmanager
+    def running(self, *names: str) -> Iterator[None]:
+        stop, errors = threading.Event(), []
+
+        def work() -> None:
+            try:
+                run_pipelines(self.graph, names, self.site(stop))
+            except Exception as error:  # noqa: BLE001 - shown by the test
+                errors.append(error)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join(WAIT_SECONDS)
+        assert not errors, str(errors[0])[:3000]
+
+    def wait(self, what: str, condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not condition():
+            assert time.monotonic() < deadline, f"{what}; {self.reports[-2:]}"
+            assert self.reports[-1:] == [] or self.reports[-1].state != "failed", self.reports[-1]
+            time.sleep(0.2)
+
+
+@pytest.fixture
+def ground(kafka, spark, tmp_path) -> Ground:
+    return Ground(kafka, tmp_path)
+
+
+def counting(ground: Ground) -> None:
+    words = ground.app.stream(ground.topic("words"), Word)
+    counts = ground.app.table(ground.topic("counts"), Count)
+
+    @ground.app.pipeline(reads=words, writes=counts)
+    def count(words: DataFrame) -> DataFrame:
+        return words.groupBy("word").count()
+
+    ground.declare()
+
+
+POISON = [
+    (b"x", b"\x00\xff broken"),
+    (b"5", b'{"word": 5}'),
+    (b"x", b"{}"),
+    (None, b'{"word": "a"}'),
+    (b"b", b'{"word": "a"}'),
+    (b"x", None),
+    (b"big", json.dumps({"word": "y" * (5 << 20)}).encode()),
+]
+
+
+def test_counts_go_on_after_a_restart_and_dead_letters_come_once(ground):
+    counting(ground)
+    ground.words("a", "b", "a")
+    ground.send("words", *POISON[:4])
+    with ground.running("count"):
+        ground.wait("first counts", lambda: ground.table("counts") == {"a": 2, "b": 1})
+    ground.words("a", "c")
+    ground.send("words", *POISON[4:])
+    with ground.running("count"):
+        ground.wait("all", lambda: ground.table("counts") == {"a": 3, "b": 1, "c": 1})
+        ground.wait("dead letters", lambda: len(ground.read("dead-letters")) >= len(POISON))
+    letters = ground.read("dead-letters")
+    assert Counter((found.key, found.value) for found in letters) == Counter(POISON)
+    for found in letters:
+        headers = dict(found.headers)
+        assert headers["from"] == b"test"
+        assert headers["penstock.topic"] == ground.topic("words").encode()
+        assert headers["penstock.part"] == b"count"
+        assert headers["penstock.reason"]
+    last = ground.reports[-1]
+    assert last.state == "stopped"
+    assert last.counts.balanced
+    assert (last.counts.received, last.counts.dead_lettered) == (5, 3)
+
+
+def test_the_streams_answer_is_the_batch_answer(ground):
+    counting(ground)
+    ground.words(*"abracadabra")
+    ground.send("words", *POISON[:2])
+    with ground.running("count"):
+        expected = dict(Counter("abracadabra"))
+        ground.wait("counts", lambda: ground.table("counts") == expected)
+    result = run_batch(ground.graph, "count", ground.site(threading.Event()), label="x")
+    assert result.result == f"{ground.topic('counts')}.replay.x"
+    assert ground.table("counts.replay.x") == expected
+    assert result.counts.balanced
+    assert (result.counts.received, result.counts.dead_lettered) == (13, 2)
+    assert len(ground.read("dead-letters.replay.x")) == 2
+
+
+def test_a_record_of_every_type_survives_spark(ground):
+    wide = ground.app.stream(ground.topic("wide"), Wide)
+    copy = ground.app.stream(ground.topic("copy"), Wide)
+    lake = ground.app.lake(ground.topic("lake"), Wide, partition_by="room")
+
+    @ground.app.pipeline(reads=wide, writes=copy)
+    def copied(wide: DataFrame) -> DataFrame:
+        return wide
+
+    @ground.app.pipeline(reads=wide, writes=lake)
+    def kept(wide: DataFrame) -> DataFrame:
+        return wide
+
+    ground.declare()
+    at = datetime(2026, 3, 1, 12, 30, 15, 123456, tzinfo=UTC)
+    codec = JsonCodec(wide.record)
+    sent = [
+        Wide("a", 1, at, 0.5, Decimal("12.5"), b"\x00\xff", ["x", 'q"'], {"k": at}, None),
+        Wide("ä b", -7, at + timedelta(days=400), -1e300, Decimal("-0.01"), b"", [], {}, "né"),
+    ]
+    ground.send("wide", *((codec.key(each), codec.encode(each)) for each in sent))
+    with ground.running("copied", "kept"):
+        ground.wait("copies", lambda: len(ground.read("copy")) == len(sent))
+        path = ground.home / "lake" / ground.topic("lake")
+        ground.wait("the lake", lambda: len(list(path.glob("room=*/*.parquet"))) >= len(sent))
+    copies = [codec.accept(found.key, found.value) for found in ground.read("copy")]
+    assert sorted(copies, key=lambda each: each.day) == sorted(sent, key=lambda each: each.day)
+
+
+def test_real_time_mode_passes_records_on_and_buries_the_bad(ground):
+    words = ground.app.stream(ground.topic("words"), Word)
+    loud = ground.app.stream(ground.topic("loud"), Word)
+
+    @ground.app.pipeline(reads=words, writes=loud, trigger=real_time(checkpoint_every="5s"))
+    def shout(words: DataFrame) -> DataFrame:
+        return words.select(F.upper("word").alias("word"))
+
+    ground.declare()
+    ground.words("a", "b")
+    ground.send("words", POISON[1])
+    with ground.running("shout"):
+        ground.wait("loud words", lambda: len(ground.read("loud")) == 2)
+        ground.wait("the dead letter", lambda: len(ground.read("dead-letters")) == 1)
+    assert sorted(found.key for found in ground.read("loud")) == [b"A", b"B"]
+
+
+def test_real_time_mode_is_refused_with_the_reason_where_the_plan_keeps_state(ground):
+    words = ground.app.stream(ground.topic("words"), Word)
+    counts = ground.app.table(ground.topic("counts"), Count)
+
+    @ground.app.pipeline(reads=words, writes=counts, trigger=real_time(checkpoint_every="5s"))
+    def count(words: DataFrame) -> DataFrame:
+        return words.dropDuplicates(["word"]).groupBy("word").count()
+
+    ground.declare()
+    with pytest.raises(DefinitionError) as caught:
+        run_pipelines(ground.graph, ["count"], ground.site(threading.Event()))
+    (problem,) = caught.value.problems
+    assert problem.place.file == __file__
+    assert "\n\tat " not in str(caught.value)
+
+
+def test_every_column_that_does_not_fit_is_named_before_anything_runs(ground):
+    words = ground.app.stream(ground.topic("words"), Word)
+    counts = ground.app.table(ground.topic("counts"), Count)
+
+    @ground.app.pipeline(reads=words, writes=counts)
+    def count(words: DataFrame) -> DataFrame:
+        return words.select(F.lit(1).alias("wrod"), F.lit("x").alias("count"))
+
+    ground.declare()
+    with pytest.raises(DefinitionError) as caught:
+        run_pipelines(ground.graph, ["count"], ground.site(threading.Event()))
+    said = [problem.message for problem in caught.value.problems]
+    assert len(said) == 3
+    assert any("'count' as string" in text for text in said)
+    assert any("does not give 'word'" in text for text in said)
+    assert any("'wrod'" in text for text in said)
+
+
+def test_a_mistake_in_the_function_is_shown_with_its_line(ground):
+    words = ground.app.stream(ground.topic("words"), Word)
+    copy = ground.app.stream(ground.topic("copy"), Word)
+
+    @ground.app.pipeline(reads=words, writes=copy, trigger=micro_batch(every="100ms"))
+    def wrong(words: DataFrame) -> DataFrame:
+        return words.select("wrod")
+
+    ground.declare()
+    with pytest.raises(DefinitionError) as caught:
+        run_pipelines(ground.graph, ["wrong"], ground.site(threading.Event()))
+    (problem,) = caught.value.problems
+    assert "wrod" in problem.message
+    assert problem.place.line == wrong.place.line + 2
+
+
+def test_an_input_that_was_trimmed_stops_the_pipeline_loudly(ground):
+    counting(ground)
+    ground.words(*"aabbcc")
+    with ground.running("count"):
+        ground.wait("counts", lambda: ground.table("counts") == {"a": 2, "b": 2, "c": 2})
+    ground.words(*"ddee")
+    from penstock.backbone.topics import Topics
+
+    topics = Topics(ground.kafka)
+    ends = topics.ends(ground.topic("words"))
+    topics.trim(ground.topic("words"), {number: high for number, (_, high) in ends.items()})
+    ground.words(*"ff")
+    with pytest.raises(ConfigurationError) as caught:
+        run_pipelines(ground.graph, ["count"], ground.site(threading.Event()))
+    assert caught.value.code == "offset.trimmed"
