@@ -26,12 +26,12 @@ from penstock.core.expression.types import (
 
 __all__ = ["RuleError", "apply", "cast", "comparable", "numeric", "to_common", "widen"]
 
-MAX_DOUBLE_DIGITS = 15
-"""The digits of a double that every Java prints alike, so that a cast to decimal may keep them."""
+MAX_DOUBLE_DIGITS = 14
+"""The digits that a double's text decides alike in every release of Java, rounding included."""
 
 _BIGINT_DIGITS = 19
 _NO_CAST = {
-    ("double", "string"): "Java's releases print doubles differently; cast to decimal(15,2) first",
+    ("double", "string"): "Java's releases print doubles differently; cast to decimal(14,2) first",
     ("string", "timestamp"): "for a constant write timestamp '2026-01-31 12:30:00'",
     ("string", "decimal"): "cast to double or bigint first",
     ("date", "int"): "unix_date() gives the days since 1970",

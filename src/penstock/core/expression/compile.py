@@ -10,11 +10,11 @@ from penstock.core.expression import numbers, strictmath, texts, times
 from penstock.core.expression.emit import Access, Emitter
 from penstock.core.expression.tree import Expression
 from penstock.core.expression.types import BOOLEAN, VOID
-from penstock.errors import DataError
+from penstock.errors import DataError, DefinitionError, Problem
 
 __all__ = ["compile_mapping", "compile_predicate", "compile_row"]
 
-_RUNTIME: dict[str, Any] = {
+RUNTIME: dict[str, Any] = {
     **{
         name: getattr(module, name)
         for module in (numbers, strictmath, texts, times)
@@ -25,6 +25,8 @@ _RUNTIME: dict[str, Any] = {
     "repeat": repeat,
     "sqrt": math.sqrt,
 }
+"""What the templates of operations call, beside Python's own functions."""
+
 _ERRORS = (TypeError, AttributeError, ValueError, ArithmeticError, LookupError)
 
 
@@ -45,7 +47,8 @@ def compile_mapping(expression: Expression) -> Callable[[Any], Any]:
 def compile_predicate(expression: Expression) -> Callable[[Any], bool]:
     """Return the function from a record to whether a condition is true: null counts as false."""
     if expression.type not in (BOOLEAN, VOID):
-        raise TypeError(f"{expression} is {expression.type}, not a condition")
+        message = f"{expression} gives {expression.type}, not a condition"
+        raise DefinitionError((Problem("expression.type", message),))
     return _compile(expression, access=_attribute, predicate=True)
 
 
@@ -64,7 +67,7 @@ def _compile(
         message = f"the record does not fit the expression {expression.text!r}: {error}"
         return DataError(message, code="expression.record")
 
-    scope = {**_RUNTIME, **emitter.constants, "ERRORS": _ERRORS, "failure": failure}
+    scope = {**RUNTIME, **emitter.constants, "ERRORS": _ERRORS, "failure": failure}
     # The source is made from a checked tree: names are quoted, values are constants or their repr.
     exec(compile(source, "<expression>", "exec"), scope)  # noqa: S102
     found: Callable[[Any], Any] = scope["evaluate"]

@@ -198,21 +198,18 @@ class Emitter:
         return f"({source} == {text})"
 
     def _both(self, node: Call) -> str:
-        """Fold AND and OR: a side that is never null needs no third value."""
-        word, decisive = ("and", False) if node.name == "and" else ("or", True)
-        first, *rest = node.arguments
-        found, nullable = self._value(first), first.nullable
-        for operand in rest:
-            source = self._value(operand)
-            if nullable and operand.nullable:
+        """Return AND or OR: only among operands that may be null is there a third value."""
+        word, decisive = (" and ", False) if node.name == "and" else (" or ", True)
+        pieces = [self._value(each) for each in node.arguments if not each.nullable]
+        found = ""
+        for source in (self._value(each) for each in node.arguments if each.nullable):
+            if found:
                 one, two = self._new(), self._new()
                 test = f"({one} := {found}) is {decisive} or ({two} := {source}) is {not decisive}"
-                found = f"({one} if {test} else {two})"
-            elif nullable:
-                found = f"({source} {word} {found})"
+                found = self._short(f"({one} if {test} else {two})")
             else:
-                found, nullable = f"({found} {word} {source})", operand.nullable
-        return found
+                found = source
+        return f"({word.join([*pieces, found] if found else pieces)})"
 
     def _not(self, node: Call) -> str:
         guards, (source,) = self._guarded(node.arguments)

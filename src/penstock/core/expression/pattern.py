@@ -90,6 +90,7 @@ class _Translator:
     def _item(self) -> None:
         start, character = self._at, self._pattern[self._at]
         self._at += 1
+        self._groups[-1].empty &= character == ")"
         match character:
             case "(":
                 self._open(start)
@@ -111,7 +112,6 @@ class _Translator:
             case _:
                 self._found.append(re.escape(character))
                 self._repeat(group=None)
-        self._groups[-1].empty = False
 
     def _one(self, character: str, start: int) -> None:
         if character == ".":
@@ -208,7 +208,7 @@ class _Translator:
             found = self._escape(offset)
             named = found[1:] in tuple("dDwWsS") and len(found) == 2  # noqa: PLR2004
             return (found, True) if named else (_unquoted(found), False)
-        if character in "[]&^" or (character == "-" and not self._at_edge(offset, start)):
+        if character in "[]&" or (character == "-" and not self._at_edge(offset, start)):
             raise PatternError(f"in a class {character} is written \\{character}", offset)
         return character, False
 

@@ -41,7 +41,13 @@ def test_expressions_are_equal_where_they_say_the_same():
 def test_the_fields_it_reads_are_paths():
     text = "position.north + coalesce(earlier[0].east, 1) > celsius and device = tags[0]"
 
-    assert parse(text, schema()).fields == ("celsius", "device", "earlier", "position.north", "tags")
+    assert parse(text, schema()).fields == (
+        "celsius",
+        "device",
+        "earlier",
+        "position.north",
+        "tags",
+    )
 
 
 def test_its_type_is_that_of_a_field():
