@@ -101,13 +101,13 @@ def _guarded(run: Callable[[], int], terminal: Terminal, *, debug: bool) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except PenstockError as error:
+        if debug:
+            traceback.print_exception(error)
         terminal.error(error)
-        if debug:
-            traceback.print_exception(error)
     except Exception as error:  # noqa: BLE001 - the last resort, so that nobody gets a traceback
-        terminal.failure(f"{type(error).__name__}: {error} [internal]")
         if debug:
             traceback.print_exception(error)
-        else:
+        terminal.failure(f"{type(error).__name__}: {error} [internal]")
+        if not debug:
             terminal.note("  hint: run it again with --debug, and report what it shows")
     return 1

@@ -19,7 +19,7 @@ __all__ = ["PartProcess", "exit_text", "run_command"]
 
 _ERROR = "error: "
 _LOG_LINES = 40
-_REASON_CHARACTERS = 200
+_REASON_CHARACTERS = 300
 
 
 class PartProcess:
@@ -88,6 +88,12 @@ def exit_text(code: int | None, log: Sequence[str]) -> str:
             return f"killed by {signal.Signals(-code).name}"
         except ValueError:
             return f"killed by signal {-code}"
-    errors = [line.removeprefix(_ERROR) for line in log if line.startswith(_ERROR)]
-    last = (errors or list(log) or ["nothing in its log"])[-1].strip()
-    return f"exit code {code}: {last[:_REASON_CHARACTERS]}"
+    at = max((at for at, line in enumerate(log) if line.startswith(_ERROR)), default=None)
+    if at is None:
+        text = log[-1].strip() if log else "nothing in its log"
+    else:
+        # The line below the error says where and why, unless it is the hint already.
+        below = log[at + 1].strip() if at + 1 < len(log) and log[at + 1].startswith("  ") else ""
+        why = f": {below}" if below and not below.startswith("hint:") else ""
+        text = f"{log[at].removeprefix(_ERROR)}{why}"
+    return f"exit code {code}: {text[:_REASON_CHARACTERS]}"

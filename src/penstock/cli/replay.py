@@ -1,15 +1,17 @@
 """``penstock replay``: a part over a range of the past, into a place of its own."""
 
 import argparse
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from penstock.cli.arguments import add_app, add_json, command
 from penstock.cli.moments import END_HELP, START_HELP, read_end, read_start
 from penstock.cli.partlines import count_text
 from penstock.cli.session import Session
-from penstock.cli.terminal import Terminal
-from penstock.core.graph import Pipeline, Service
+from penstock.cli.terminal import Terminal, shortened
+from penstock.core.graph import Lake, Pipeline, Service
+from penstock.core.report import Counts
 from penstock.errors import ConfigurationError
 
 __all__ = ["register"]
@@ -63,25 +65,68 @@ def _replay_service(session: Session, service: Service) -> None:
                 label=session.arguments.label,
                 progress=progress,
             )
-    counts = done.counts
-    if session.arguments.json:
-        session.terminal.json(
-            {"results": done.results, "dead_letters": done.dead_letters, "counts": counts}
-        )
-        return
-    words = f"{count_text(counts.received)} records in, {count_text(counts.written)} out"
-    session.terminal.note(f"{service.name}: {words}")
-    for topic in done.results:
-        session.terminal.line(topic)
-    if counts.dead_lettered:
-        count = count_text(counts.dead_lettered)
-        session.terminal.warn(f"{count} dead letters in {done.dead_letters}")
-    if done.results:
+    _report(session, done.results, done.dead_letters, done.counts)
+    if done.results and not session.arguments.json:
         session.terminal.note(f"see them: penstock topics tail {done.results[0]} --from earliest")
 
 
 def _replay_pipeline(session: Session, pipeline: Pipeline) -> None:
-    raise NotImplementedError(pipeline.name)
+    from penstock.backbone.site import Site
+    from penstock.cli.rerun import refuse_existing, result_name
+    from penstock.pipelines.batch import run_batch
+
+    loaded, graph, label = session.loaded, session.application.graph, session.arguments.label
+    result = result_name(pipeline.writes.name, label)
+    with session.connected() as connection:
+        refuse_existing(connection, [result], label=label)
+        site = Site(
+            settings=loaded.settings,
+            places=loaded.places,
+            connection=connection,
+            stop=threading.Event(),
+            report=lambda _: None,
+        )
+        with _working(session.terminal, f"replaying {pipeline.name} on Spark"):
+            done = run_batch(
+                graph,
+                pipeline.name,
+                site,
+                start=session.arguments.start,
+                end=session.arguments.end,
+                label=label,
+            )
+    _report(session, (done.result,), done.dead_letters, done.counts)
+    if session.arguments.json:
+        return
+    if isinstance(pipeline.writes, Lake):
+        where = loaded.settings.lake.path or shortened(loaded.places.lake)
+        session.terminal.note(f"it is a table of the lake in {where}")
+    else:
+        session.terminal.note(f"see it: penstock topics tail {done.result} --from earliest")
+
+
+def _report(session: Session, results: Sequence[str], dead_letters: str, counts: Counts) -> None:
+    terminal = session.terminal
+    if session.arguments.json:
+        terminal.json({"results": results, "dead_letters": dead_letters, "counts": counts})
+        return
+    words = f"{count_text(counts.received)} records in, {count_text(counts.written)} out"
+    terminal.note(f"{session.arguments.part}: {words}")
+    for name in results:
+        terminal.line(name)
+    if counts.dead_lettered:
+        terminal.warn(f"{count_text(counts.dead_lettered)} dead letters in {dead_letters}")
+
+
+@contextmanager
+def _working(terminal: Terminal, text: str) -> Iterator[None]:
+    """Show that something takes its time and cannot say how far it is."""
+    if not terminal.draws_notes:
+        terminal.note(text)
+        yield
+        return
+    with terminal.notes.status(text):
+        yield
 
 
 @contextmanager

@@ -6,7 +6,7 @@ once, to topics that nobody else writes.
 """
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -26,7 +26,14 @@ from penstock.errors import ConfigurationError
 from penstock.services.step import Step
 from penstock.services.tally import total
 
-__all__ = ["Range", "Rerun", "range_size", "rerun_service", "result_topics"]
+__all__ = [
+    "Range",
+    "Rerun",
+    "range_size",
+    "refuse_existing",
+    "rerun_service",
+    "result_name",
+]
 
 _BATCH = 2000
 
@@ -63,18 +70,27 @@ def range_size(connection: Connection, inputs: Sequence[OnLog], over: Range) -> 
     return count
 
 
-def result_topics(graph: Graph, service: Service, label: str) -> dict[str, TopicSpec]:
-    """Return, by the topic that the service writes, the one that takes the results instead."""
-    written = [data.topic for data in service.writes] + [graph.dead_letters]
-    found = {spec.name: replace(spec, name=f"{spec.name}.replay.{label}") for spec in written}
-    for spec in found.values():
-        if wrong := topic_name_problem(spec.name):
-            raise ConfigurationError(
-                f"{spec.name!r} cannot be the name of a topic: {wrong}",
-                code="replay.label",
-                hint="choose another label: --as LABEL",
-            )
-    return found
+def result_name(name: str, label: str) -> str:
+    """Return the name of what takes the results instead; ConfigurationError: not by this label."""
+    result = f"{name}.replay.{label}"
+    if wrong := topic_name_problem(result):
+        raise ConfigurationError(
+            f"{result!r} cannot be the name of a topic: {wrong}",
+            code="replay.label",
+            hint="choose another label: --as LABEL",
+        )
+    return result
+
+
+def refuse_existing(connection: Connection, names: Iterable[str], *, label: str) -> None:
+    """Raise ConfigurationError ``replay.exists`` where a replay has left results in a topic."""
+    topics = Topics(connection)
+    if there := [name for name in names if topics.exists(name)]:
+        raise ConfigurationError(
+            f"there are results of a replay {label!r} already: {', '.join(there)}",
+            code="replay.exists",
+            hint="choose another label: --as LABEL",
+        )
 
 
 def rerun_service(
@@ -90,8 +106,11 @@ def rerun_service(
 
     Raises ConfigurationError ``replay.exists`` where a replay of this label has left results.
     """
-    results = result_topics(graph, service, label)
-    _refuse_existing(connection, results, label)
+    written = [data.topic for data in service.writes] + [graph.dead_letters]
+    results = {spec.name: replace(spec, name=result_name(spec.name, label)) for spec in written}
+    dead = results[graph.dead_letters.name].name
+    named = tuple(spec.name for spec in results.values() if spec.name != dead)
+    refuse_existing(connection, named, label=label)
     Topics(connection).declare(list(results.values()))
     tallies: list[Counts] = []
     done = 0
@@ -107,19 +126,7 @@ def rerun_service(
                 progress(done)
             step.tally.commit()
             tallies.append(step.tally.committed())
-    dead = results[graph.dead_letters.name].name
-    named = tuple(spec.name for spec in results.values() if spec.name != dead)
     return Rerun(total(*tallies), named, dead)
-
-
-def _refuse_existing(connection: Connection, results: dict[str, TopicSpec], label: str) -> None:
-    topics = Topics(connection)
-    if there := [spec.name for spec in results.values() if topics.exists(spec.name)]:
-        raise ConfigurationError(
-            f"there are results of a replay {label!r} already: {', '.join(there)}",
-            code="replay.exists",
-            hint="choose another label: --as LABEL",
-        )
 
 
 def _sender(producer: Producer, results: dict[str, TopicSpec]) -> Any:

@@ -14,9 +14,15 @@ from penstock.cli.terminal import Terminal
         (-9, ["error: something"], "killed by SIGKILL"),
         (-200, [], "killed by signal 200"),
         (1, ["noise", "error: no topic [x.y]", "  hint: z"], "exit code 1: no topic [x.y]"),
+        (
+            1,
+            ["error: 1 problem [x]", "  app.py:3: no", "  hint: z"],
+            "exit code 1: 1 problem [x]: app.py:3: no",
+        ),
+        (1, ["error: early [x]", "error: late [y]"], "exit code 1: late [y]"),
         (1, ["only noise"], "exit code 1: only noise"),
         (3, [], "exit code 3: nothing in its log"),
-        (1, ["error: " + "x" * 500], "exit code 1: " + "x" * 200),
+        (1, ["error: " + "x" * 500], "exit code 1: " + "x" * 300),
     ],
 )
 def test_the_end_of_a_process_is_explained(code, log, text):

@@ -1,0 +1,71 @@
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from penstock.backbone.logreader import LogReader
+from penstock.backbone.producer import Producer
+from penstock.cli.main import main
+
+APP = """
+from penstock import App, record
+
+app = App("{name}")
+
+@record(key="word")
+class Word:
+    word: str
+
+@record(key="word")
+class Count:
+    word: str
+    count: int
+
+words = app.stream("{name}.words", Word)
+counts = app.table("{name}.counts", Count)
+
+@app.pipeline(reads=words, writes=counts)
+def count(words):
+    return words.groupBy("word").count()
+"""
+
+
+@pytest.fixture
+def penstock(kafka, tmp_path, monkeypatch, capsys):
+    """Give the command, connected to the test's broker, in a directory of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PENSTOCK_KAFKA_BOOTSTRAP", kafka.bootstrap)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+    def run(*words: str) -> tuple[int, str, str]:
+        code = main(words)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def test_a_pipeline_runs_over_the_past_into_a_topic_of_its_own(spark, penstock, kafka, topic):
+    name = topic.name("replay")
+    Path("replay_pipeline.py").write_text(APP.format(name=name))
+    assert penstock("topics", "apply", "replay_pipeline.py")[0] == 0
+    with Producer(kafka) as producer:
+        for word in (b"a", b"b", b"a"):
+            producer.send(f"{name}.words", key=word, value=b'{"word":"%s"}' % word)
+
+    replay = ("replay", "replay_pipeline.py", "--part", "count", "--as", "trial", "--json")
+    code, out, _ = penstock(*replay)
+    assert code == 0
+    assert msgspec.json.decode(out)["results"] == [f"{name}.counts.replay.trial"]
+    assert msgspec.json.decode(out)["counts"]["received"] == 3
+    values = [
+        msgspec.json.decode(record.value or b"")
+        for record in LogReader(kafka).read(f"{name}.counts.replay.trial")
+    ]
+    assert {value["word"]: value["count"] for value in values} == {"a": 2, "b": 1}
+    assert list(LogReader(kafka).read(f"{name}.counts")) == []
+
+    code, _, err = penstock(*replay)
+    assert code == 1
+    assert "there are results of a replay 'trial' already" in err
