@@ -1,4 +1,7 @@
-"""The gate and the codec are two implementations of one rule: every payload is tried on both."""
+"""The gate and the codec are two implementations of one rule: every payload is tried on both.
+
+Long because most of it is a table of payloads.
+"""
 
 import json
 from collections.abc import Iterable
