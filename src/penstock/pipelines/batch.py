@@ -19,19 +19,19 @@ from penstock.core.topic import TopicSpec
 from penstock.pipelines.engine import find_pipeline
 from penstock.pipelines.failures import of_query
 from penstock.pipelines.gate import refused
-from penstock.pipelines.plan import lake_path, output_of
+from penstock.pipelines.plan import output_of
 from penstock.pipelines.reading import (
     DELETIONS,
     RECEIVED,
     REJECTED,
     OffsetRange,
     gate_counts,
-    kafka_options,
     lake_rows,
     records,
     topic_rows,
 )
 from penstock.pipelines.session import session
+from penstock.pipelines.sinks import lake_path, topic_options
 from penstock.pipelines.sweeper import dead_letter
 from penstock.pipelines.writing import log_rows
 
@@ -118,7 +118,7 @@ class _Batch:
             writer: Any = frame.write.format("delta").mode("errorifexists")
             writer.partitionBy(*data.partition_by).save(path)
             return self._spark.read.format("delta").load(path).count()
-        options = kafka_options(self._site.connection) | {"topic": output}
+        options = topic_options(data, self._site) | {"topic": output}
         log_rows(frame, data).write.format("kafka").options(**options).save()
         ends = Topics(self._site.connection).ends(output)
         return sum(high - low for low, high in ends.values())

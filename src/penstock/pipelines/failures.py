@@ -15,13 +15,17 @@ from penstock.errors import (
     TransientError,
 )
 
-__all__ = ["of_definition", "of_query"]
+__all__ = ["REFUSED_OUTPUT", "of_definition", "of_query"]
+
+REFUSED_OUTPUT = "refused output: "
+"""What the error of a query begins with when a record of its output is not a good one."""
 
 _REASON_LIMIT = 600
 _LOST = re.compile(r"KAFKA_DATA_LOSS|failOnDataLoss|OffsetOutOfRange", re.IGNORECASE)
 _AWAY = re.compile(r"TimeoutException|DisconnectException|NetworkException|Connection refused")
 _REAL_TIME = re.compile(r"REAL_TIME_MODE|real-time mode", re.IGNORECASE)
 _DISK = re.compile(r"No space left on device")
+_SQLSTATE = re.compile(r" SQLSTATE: \w{5}")
 
 
 def of_definition(error: Exception, pipeline: Pipeline) -> PenstockError:
@@ -46,6 +50,12 @@ def of_query(error: Exception, pipeline: Pipeline) -> PenstockError:
         return of_definition(error, pipeline)
     what = f"pipeline {pipeline.name!r} stopped"
     reason = _first_lines(_innermost(text))
+    if REFUSED_OUTPUT in text:
+        refused = _first_lines(text[text.index(REFUSED_OUTPUT) + len(REFUSED_OUTPUT) :])
+        said = f"pipeline {pipeline.name!r} would write what {pipeline.writes.name} refuses"
+        hint = "leave such rows out, or change the record's declaration"
+        problem = Problem("pipeline.output", f"{said}: {refused}", hint, pipeline.place)
+        return DefinitionError((problem,))
     if _LOST.search(text):
         return ConfigurationError(
             f"{what}: its input was trimmed before it was read",
@@ -95,4 +105,4 @@ def _first_lines(text: str) -> str:
             break
         if line.strip():
             kept.append(line.strip())
-    return " ".join(kept)[:_REASON_LIMIT]
+    return _SQLSTATE.sub("", " ".join(kept))[:_REASON_LIMIT]

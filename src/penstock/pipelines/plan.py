@@ -1,7 +1,6 @@
 """One pipeline on Spark: its inputs, its function, its output, as a query that can be started."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -11,19 +10,11 @@ from penstock.backbone.site import Site
 from penstock.core.graph import Data, Graph, Lake, Pipeline, RealTime
 from penstock.errors import DefinitionError, Problem
 from penstock.pipelines.failures import of_definition
-from penstock.pipelines.reading import (
-    kafka_options,
-    lake_rows,
-    observed_name,
-    records,
-    topic_rows,
-)
-from penstock.pipelines.writing import log_rows, typed
+from penstock.pipelines.reading import lake_rows, observed_name, records, topic_rows
+from penstock.pipelines.sinks import lake_path, stream_writer
+from penstock.pipelines.writing import typed
 
-__all__ = ["checkpoint_of", "lake_path", "output_of", "slots_of", "start_query"]
-
-_LINGER = "5"
-"""Milliseconds a record waits for company on its way out."""
+__all__ = ["checkpoint_of", "output_of", "slots_of", "start_query"]
 
 
 def slots_of(pipeline: Pipeline) -> int:
@@ -37,11 +28,6 @@ def checkpoint_of(graph: Graph, pipeline: Pipeline, site: Site) -> str:
     """Return where a pipeline's progress and state are kept."""
     root = site.settings.spark.checkpoint_dir or str(site.places.checkpoints)
     return f"{root.rstrip('/')}/{graph.app}/{pipeline.name}"
-
-
-def lake_path(name: str, site: Site) -> str:
-    """Return where a lake table is."""
-    return f"{(site.settings.lake.path or str(site.places.lake)).rstrip('/')}/{name}"
 
 
 def output_of(pipeline: Pipeline, frame_of: Callable[[Data], DataFrame]) -> DataFrame:
@@ -66,10 +52,12 @@ def start_query(
 ) -> StreamingQuery:
     """Start the pipeline as a stream, from where its checkpoint stands."""
     real_time = isinstance(pipeline.trigger, RealTime)
+    # Beside a stream a lake table is looked up as it is at each batch; alone it is the stream.
+    only_lake = all(isinstance(data, Lake) for data in pipeline.reads)
 
     def frame_of(data: Data) -> DataFrame:
         if isinstance(data, Lake):
-            return lake_rows(spark, data, lake_path(data.name, site), streaming=True)
+            return lake_rows(spark, data, lake_path(data.name, site), streaming=only_lake)
         rows = topic_rows(spark, site.connection, data.topic.name)
         observed = None if real_time else observed_name(pipeline.name, data)
         return records(rows, data, observed=observed)
@@ -77,27 +65,13 @@ def start_query(
     output = output_of(pipeline, frame_of)
     spark.sparkContext.setLocalProperty("spark.scheduler.pool", pipeline.name)
     try:
-        writer = _writer(output, pipeline, site).queryName(f"{graph.app}.{pipeline.name}")
+        writer = stream_writer(output, pipeline.writes, site)
+        writer = writer.queryName(f"{graph.app}.{pipeline.name}")
         writer = writer.option("checkpointLocation", checkpoint_of(graph, pipeline, site))
         query: StreamingQuery = _triggered(writer, pipeline).start()
     except Exception as error:
         raise of_definition(error, pipeline) from error
     return query
-
-
-def _writer(output: DataFrame, pipeline: Pipeline, site: Site) -> Any:
-    data = pipeline.writes
-    if isinstance(data, Lake):
-        path = lake_path(data.name, site)
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        writer: Any = output.writeStream.format("delta").option("path", path)
-        return writer.partitionBy(*data.partition_by) if data.partition_by else writer
-    options = kafka_options(site.connection) | {
-        "topic": data.topic.name,
-        "kafka.linger.ms": _LINGER,
-        "kafka.max.request.size": str(site.connection.settings.max_message_bytes),
-    }
-    return log_rows(output, data).writeStream.format("kafka").options(**options)
 
 
 def _triggered(writer: Any, pipeline: Pipeline) -> Any:

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program 
 from penstock.backbone.connection import Connection
 from penstock.core.graph import Data, Lake, OnLog, Stream
 from penstock.pipelines.gate import REFUSED, judged
+from penstock.pipelines.schema import frame_type
 
 __all__ = [
     "DELETIONS",
@@ -92,9 +93,15 @@ def gate_counts(rows: DataFrame, data: OnLog) -> dict[str, int]:
 
 
 def lake_rows(spark: SparkSession, data: Lake[Any], path: str, *, streaming: bool) -> DataFrame:
-    """Return the records of a lake table: as a stream, or all there are now."""
+    """Return the records of a lake table: as a stream, or all there are now.
+
+    A table that is not there yet is made, empty: whoever fills it may start later.
+    """
+    schema = data.record.schema
+    empty: Any = spark.createDataFrame([], frame_type(schema).simpleString()).write
+    empty.format("delta").mode("ignore").partitionBy(*data.partition_by).save(path)
     reader: Any = spark.readStream if streaming else spark.read
-    names = [field.name for field in data.record.schema.fields]
+    names = [field.name for field in schema.fields]
     frame: DataFrame = reader.format("delta").load(path).select(*names)
     return frame
 

@@ -1,18 +1,23 @@
-"""From the DataFrame that a pipeline's function returns to the rows of its output."""
+"""From the DataFrame that a pipeline's function returns to the rows of its output.
 
-from dataclasses import dataclass
+Columns are compared with the record before anything runs; values while it runs: a record that its
+own stream would refuse (a null where none may be, NaN, a value outside its limits) ends the query
+and is not written.
+"""
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
 from pyspark.sql import types as sql
 
-from penstock.core.graph import Data, Pipeline
+from penstock.core.graph import Data, OnLog, Pipeline
 from penstock.core.place import did_you_mean
-from penstock.core.schema import Field, FieldType, ListOf, MapOf, Nested, Scalar, Schema
+from penstock.core.schema import Choice, Field, FieldType, ListOf, MapOf, Nested, Scalar, Schema
 from penstock.errors import DefinitionError, Problem
+from penstock.pipelines.exact import default_value
+from penstock.pipelines.failures import REFUSED_OUTPUT
 from penstock.pipelines.keys import instant_text, key_of
 from penstock.pipelines.schema import frame_type, holds_milliseconds
-from penstock.pipelines.sqltext import Sql, literal, name, when
+from penstock.pipelines.sqltext import Sql, all_of, any_of, coalesce, literal, name, when
+from penstock.pipelines.values import event_time, within
 
 __all__ = ["log_rows", "typed"]
 
@@ -30,71 +35,115 @@ def typed(frame: DataFrame, pipeline: Pipeline) -> DataFrame:
     Raises DefinitionError with every column that is missing, not wanted or of another type.
     """
     schema = pipeline.writes.record.schema
-    wanted = frame_type(schema)
     problems = [
         Problem("pipeline.columns", f"pipeline {pipeline.name!r} {text}", hint, pipeline.place)
-        for text, hint in _mismatches(frame.schema, wanted, schema, pipeline.writes)
+        for text, hint in _mismatches(frame.schema, schema, pipeline.writes)
     ]
     if problems:
         raise DefinitionError(tuple(problems))
-    given = set(frame.columns)
-    return frame.select(
-        *(
-            (F.col(f"`{field.name}`") if field.name in given else F.lit(_default(schema, field)))
-            .cast(field.dataType.simpleString())  # as text: whether it may be null is not cast
-            .alias(field.name)
-            for field in wanted
-        )
-    )
+    return frame.selectExpr(*(_column(frame.schema, field, schema) for field in schema.fields))
 
 
-def log_rows(frame: DataFrame, data: Data) -> DataFrame:
+def log_rows(frame: DataFrame, data: OnLog) -> DataFrame:
     """Return key and value of typed records, as ``core.codec`` would write and does read them."""
     schema = data.record.schema
     columns = {field.name: name(field.name) for field in schema.fields}
     values = ", ".join(
-        f"{literal(field.name)}, {_on_the_log(columns[field.name], field, schema)}"
+        f"{_on_the_log(columns[field.name], field, schema)} as {columns[field.name]}"
         for field in schema.fields
     )
-    value = f"to_json(named_struct({values}), map('ignoreNullFields', 'false'))"
+    limit = data.topic.max_record_bytes
+    too_large = _refusal(literal(f"a record has more than {limit} bytes"))
     return frame.selectExpr(
         f"{key_of(schema, columns) or 'cast(null as binary)'} as key",
-        f"cast({value} as binary) as value",
+        f"to_json(struct({values}), map('ignoreNullFields', 'false')) as value",
+    ).selectExpr(
+        "key",
+        f"cast({when(f'octet_length(value) <= {limit}', 'value', too_large)} as binary) as value",
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Names:
-    given: tuple[str, ...]
-    wanted: tuple[str, ...]
+def _column(given: sql.StructType, field: Field, schema: Schema) -> Sql:
+    """Return a column of the record: what the frame gives or the default, checked."""
+    column = name(field.name)
+    if field.name not in given.fieldNames():
+        value = default_value(field)
+        if holds_milliseconds(schema, field.name):
+            value = event_time(value).value
+        return f"{value} as {column}"
+    value = column
+    if holds_milliseconds(schema, field.name) and isinstance(
+        given[field.name].dataType, sql.LongType
+    ):
+        value = event_time(column).value
+    # Cast to a type as text, which says nothing of nulls: they are looked at below.
+    value = f"cast({value} as {frame_type(schema)[field.name].dataType.simpleString()})"
+    kind = Scalar("instant") if holds_milliseconds(schema, field.name) else field.type
+    text = f"{field.name} must be {str(field).partition(': ')[2]} and is "
+    shown = f"concat({literal(text)}, coalesce(left(string({column}), 100), 'null'))"
+    ok = coalesce(_good(value, kind, field), "false")
+    return f"{when(ok, value, _refusal(shown))} as {column}"
 
 
-def _mismatches(
-    given: sql.StructType, wanted: sql.StructType, schema: Schema, data: Data
-) -> list[tuple[str, str]]:
+def _refusal(reason: Sql) -> Sql:
+    return f"raise_error(concat({literal(REFUSED_OUTPUT)}, {reason}))"
+
+
+def _good(value: Sql, kind: FieldType, field: Field | None = None, depth: int = 0) -> Sql:
+    """Return whether a value of the right type is one the codec would take back."""
+    good = f"{value} is not null"
+    match kind:
+        case Scalar("float"):
+            good = f"abs({value}) < double('infinity')"
+        case Scalar("instant" | "date"):
+            good = f"year({value}) between 1 and 9999"
+        case Choice(choices):
+            good = f"{value} in ({', '.join(literal(choice) for choice in choices)})"
+        case ListOf(inner):
+            item = f"item{depth}"
+            good = f"forall({value}, {item} -> {_surely(item, inner, depth)})"
+        case MapOf(inner):
+            item = f"item{depth}"
+            good = f"forall(map_values({value}), {item} -> {_surely(item, inner, depth)})"
+        case Nested(schema):
+            parts = [(f"{value}.{name(each.name)}", each) for each in schema.fields]
+            good = all_of(good, *(_good(part, each.type, each, depth) for part, each in parts))
+    if field is None:
+        return good
+    good = all_of(good, within(value, kind, field.limits))
+    return any_of(f"{value} is null", good) if field.nullable else good
+
+
+def _surely(item: Sql, kind: FieldType, depth: int) -> Sql:
+    return coalesce(_good(item, kind, depth=depth + 1), "false")
+
+
+def _mismatches(given: sql.StructType, schema: Schema, data: Data) -> list[tuple[str, str]]:
     found = []
-    names = _Names(tuple(given.fieldNames()), tuple(wanted.fieldNames()))
-    for field in wanted:
-        if field.name in names.given:
-            has = given[field.name].dataType
-            if not _fits(has, field.dataType):
-                text = f"gives {field.name!r} as {has.simpleString()}"
-                wants = field.dataType.simpleString()
-                hint = f"{data.name} holds {wants}: cast it, .cast({wants!r})"
-                found.append((text, hint))
-        elif not _optional(schema, field.name):
-            text = f"does not give {field.name!r}, which {data.name} ({schema.name}) holds"
-            found.append((text, f"the frame has {', '.join(names.given) or 'no columns'}"))
-    for extra in names.given:
-        if extra not in names.wanted:
-            text = f"gives {extra!r}, which {data.name} ({schema.name}) does not hold"
-            hint = f"{did_you_mean(extra, names.wanted)} Or leave it out: select(...)"
-            found.append((text, hint))
+    names, wanted = given.fieldNames(), frame_type(schema)
+    holds = f"{data.name} ({schema.name})"
+    for field in schema.fields:
+        wants = wanted[field.name].dataType
+        if field.name not in names:
+            if not field.optional:
+                hint = f"the frame has {', '.join(names) or 'no columns'}"
+                found.append((f"does not give {field.name!r}, which {holds} holds", hint))
+            continue
+        has = given[field.name].dataType
+        milliseconds = holds_milliseconds(schema, field.name) and isinstance(has, sql.LongType)
+        if not milliseconds and not _fits(has, wants):
+            word = wants.simpleString()
+            hint = f"{data.name} holds {word}: cast it, .cast({word!r})"
+            found.append((f"gives {field.name!r} as {has.simpleString()}", hint))
+    for column in names:
+        if column not in wanted.fieldNames():
+            hint = f"{did_you_mean(column, wanted.fieldNames())} Or leave it out: select(...)"
+            found.append((f"gives {column!r}, which {holds} does not hold", hint))
     return found
 
 
 def _fits(has: sql.DataType, wants: sql.DataType) -> bool:
-    """Whether a value can be cast without loss; nullability is the record's own affair."""
+    """Whether a value can be cast without loss; nulls are looked at when it runs."""
     match has, wants:
         case sql.ArrayType(), sql.ArrayType():
             return _fits(has.elementType, wants.elementType)
@@ -112,44 +161,43 @@ def _fits(has: sql.DataType, wants: sql.DataType) -> bool:
     return same or has.simpleString() in _WIDER.get(wants.simpleString(), ())
 
 
-def _optional(schema: Schema, column: str) -> bool:
-    field = schema.field(column)
-    return field is not None and field.optional
-
-
-def _default(schema: Schema, column: sql.StructField) -> object:
-    field = schema.field(column.name)
-    return field.default if field else None
-
-
 def _on_the_log(column: Sql, field: Field, schema: Schema) -> Sql:
     if holds_milliseconds(schema, field.name):
         return f"unix_millis({column})"
-    return _json_value(column, field.type)
+    return _json_value(column, field.type, 0)
 
 
-def _json_value(column: Sql, kind: FieldType) -> Sql:
-    """Return a value that ``to_json`` writes as the codec reads it; only instants differ."""
+def _json_value(value: Sql, kind: FieldType, depth: int) -> Sql:
+    """Return a value that ``to_json`` writes as the codec writes it."""
+    if _is_written_by_spark(kind):
+        return value
+    item = f"item{depth}"
     match kind:
-        case Scalar("instant"):
-            return instant_text(column)
-        case ListOf(item) if _holds_instants(item):
-            return f"transform({column}, each -> {_json_value('each', item)})"
-        case MapOf(value) if _holds_instants(value):
-            return f"transform_values({column}, (_, each) -> {_json_value('each', value)})"
-        case Nested(inner) if _holds_instants(kind):
-            parts = ", ".join(
-                f"{literal(field.name)}, {_json_value(f'{column}.{name(field.name)}', field.type)}"
-                for field in inner.fields
+        case ListOf(inner):
+            return f"transform({value}, {item} -> {_json_value(item, inner, depth + 1)})"
+        case MapOf(inner):
+            body = _json_value(item, inner, depth + 1)
+            return f"transform_values({value}, (key{depth}, {item}) -> {body})"
+        case Nested(schema):
+            parts = [(f"{value}.{name(each.name)}", each) for each in schema.fields]
+            written = (
+                f"{_json_value(part, each.type, depth)} as {name(each.name)}"
+                for part, each in parts
             )
-            return when(f"{column} is not null", f"named_struct({parts})")
-    return column
+            return when(f"{value} is not null", f"struct({', '.join(written)})")
+    return instant_text(value) if kind == Scalar("instant") else _decimal_text(value)
 
 
-def _holds_instants(kind: FieldType) -> bool:
+def _decimal_text(value: Sql) -> Sql:
+    text = f"string({value})"
+    return when(f"contains({text}, 'E')", text, f"rtrim('.', rtrim('0', {text}))")
+
+
+def _is_written_by_spark(kind: FieldType) -> bool:
+    """Whether ``to_json`` writes such a value as the codec does, without our help."""
     match kind:
         case ListOf(inner) | MapOf(inner):
-            return _holds_instants(inner)
+            return _is_written_by_spark(inner)
         case Nested(schema):
-            return any(_holds_instants(field.type) for field in schema.fields)
-    return kind == Scalar("instant")
+            return all(_is_written_by_spark(field.type) for field in schema.fields)
+    return kind not in (Scalar("instant"), Scalar("decimal"))
