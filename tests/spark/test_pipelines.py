@@ -27,7 +27,8 @@ from penstock.core.settings import Settings
 from penstock.errors import ConfigurationError, DefinitionError
 from penstock.machine.places import Places
 from penstock.pipelines.batch import run_batch
-from penstock.pipelines.engine import run_pipelines
+from penstock.pipelines.engine import find_pipeline, run_pipelines
+from penstock.pipelines.plan import start_query
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -307,3 +308,77 @@ def test_an_input_that_was_trimmed_stops_the_pipeline_loudly(ground):
     with pytest.raises(ConfigurationError) as caught:
         run_pipelines(ground.graph, ["count"], ground.site(threading.Event()))
     assert caught.value.code == "offset.trimmed"
+
+
+def test_dead_letters_that_a_crash_held_up_come_at_the_next_start_without_new_records(
+    ground, spark
+):
+    counting(ground)
+    ground.words("a")
+    ground.send("words", *POISON[:3])
+    # The query alone, with nobody to write its dead letters: as if killed right after its batch.
+    pipeline = find_pipeline(ground.graph, "count")
+    query = start_query(ground.graph, pipeline, ground.site(threading.Event()), spark)
+    try:
+        ground.wait("the count", lambda: ground.table("counts") == {"a": 1})
+        query.processAllAvailable()
+    finally:
+        query.stop()
+    for _ in range(2):
+        with ground.running("count"):
+            ground.wait("dead letters", lambda: len(ground.read("dead-letters")) >= 3)
+            ground.wait("no lag", lambda: ground.reports[-1:] != [] and ground.reports[-1].lag == 0)
+    assert Counter((each.key, each.value) for each in ground.read("dead-letters")) == Counter(
+        POISON[:3]
+    )
+    assert ground.reports[-1].counts.dead_lettered == 0
+
+
+def test_a_stream_used_twice_in_a_plan_is_counted_as_it_is_read(ground):
+    words = ground.app.stream(ground.topic("words"), Word)
+    both = ground.app.stream(ground.topic("both"), Word)
+
+    @ground.app.pipeline(reads=words, writes=both)
+    def twice(words: DataFrame) -> DataFrame:
+        return words.union(words.select(F.upper("word").alias("word")))
+
+    ground.declare()
+    ground.words("a", "b")
+    ground.send("words", POISON[0])
+    with ground.running("twice"):
+        ground.wait("both", lambda: len(ground.read("both")) == 4)
+        ground.wait("the dead letter", lambda: len(ground.read("dead-letters")) == 1)
+    assert len(ground.read("dead-letters")) == 1
+    last = ground.reports[-1].counts
+    assert last.balanced
+    assert (last.written, last.in_flight) == (4, 0)
+
+
+def test_a_lake_table_is_looked_up_beside_a_stream_and_read_as_a_stream_alone(ground):
+    words = ground.app.stream(ground.topic("words"), Word)
+    known = ground.app.lake(ground.topic("known"), Word)
+    fresh = ground.app.stream(ground.topic("fresh"), Word, partition_by="round_robin")
+    echoed = ground.app.stream(ground.topic("echoed"), Word)
+
+    @ground.app.pipeline(reads=(words, known), writes=fresh)
+    def unknown(words: DataFrame, known: DataFrame) -> DataFrame:
+        return words.join(known, "word", "left_anti")
+
+    @ground.app.pipeline(reads=words, writes=known)
+    def learn(words: DataFrame) -> DataFrame:
+        return words
+
+    @ground.app.pipeline(reads=known, writes=echoed)
+    def echo(known: DataFrame) -> DataFrame:
+        return known
+
+    ground.declare()
+    with ground.running("unknown"):
+        ground.words("a", "b")
+        ground.wait("new words", lambda: len(ground.read("fresh")) == 2)
+    with ground.running("learn", "echo"):
+        ground.wait("echoes", lambda: len(ground.read("echoed")) == 2)
+    with ground.running("unknown"):
+        ground.words("a", "c")
+        ground.wait("the new word", lambda: len(ground.read("fresh")) == 3)
+    assert sorted(each.key for each in ground.read("fresh")) == [b"a", b"b", b"c"]

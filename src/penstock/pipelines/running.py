@@ -17,9 +17,11 @@ from penstock.backbone.topics import Topics
 from penstock.core.graph import Graph, Lake, Pipeline, RealTime
 from penstock.core.report import Counts, PartReport, PartState
 from penstock.errors import PenstockError, TransientError
+from penstock.pipelines.checkpoint import Offsets, committed_offsets, offsets_of
 from penstock.pipelines.failures import of_query
+from penstock.pipelines.plan import checkpoint_of
 from penstock.pipelines.reading import DELETIONS, RECEIVED, REJECTED
-from penstock.pipelines.sweeper import Offsets, Sweeper, offsets_of
+from penstock.pipelines.sweeper import Sweeper
 
 __all__ = ["RunningPipeline"]
 
@@ -71,7 +73,8 @@ class RunningPipeline:
         self._topics = Topics(_impatient(site.connection))
         self._totals = _Totals()
         self._batch = -1
-        self._reached: Offsets = {}
+        self._reached = committed_offsets(spark, checkpoint_of(graph, pipeline, site))
+        self._unswept = dict(self._reached)
         self._last: dict[str, Any] = {}
         self._trouble = ""
         self._saved_at = time.monotonic()
@@ -111,6 +114,10 @@ class RunningPipeline:
         return self._filled("failed" if error else "stopped", reason, lag=None)
 
     def _catch_up(self) -> None:
+        if self._unswept:
+            # Batches of an earlier run whose dead letters a crash may have kept from being written.
+            self._sweeper.catch_up(self._unswept)
+            self._unswept = {}
         for progress in self._fresh():
             start, end = _range(progress)
             rejected = self._count(progress)
@@ -149,8 +156,12 @@ class RunningPipeline:
             return self._filled("degraded", error.message, lag=None)
         if self._trouble:
             return self._filled("degraded", self._trouble, lag=lag)
-        state: PartState = "stopping" if self._site.stop.is_set() else "running"
-        return self._filled(state if self._batch >= 0 else "starting", "", lag=lag)
+        return self._filled(self._state(), "", lag=lag)
+
+    def _state(self) -> PartState:
+        if self._site.stop.is_set():
+            return "stopping"
+        return "starting" if self.query.status["message"].startswith("Initializing") else "running"
 
     def _lag(self) -> int:
         behind = 0

@@ -6,15 +6,12 @@ sweeper's own position: one transaction for both. The position never passes a ro
 looked at, so a sweep that a crash prevented is made up for at the next start.
 """
 
-import json
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, TypedDict
 
 from pyspark.sql import SparkSession
 
-from penstock.backbone.logrecord import Partition
 from penstock.backbone.positions import PositionStore, position_group
 from penstock.backbone.site import Site
 from penstock.backbone.topics import Topics
@@ -23,28 +20,14 @@ from penstock.core.codec import JsonCodec
 from penstock.core.deadletter import Coordinates, dead_letter_headers
 from penstock.core.graph import Graph, OnLog, Pipeline
 from penstock.errors import DataError
+from penstock.pipelines.checkpoint import Offsets
 from penstock.pipelines.gate import refused
 from penstock.pipelines.reading import OffsetRange, topic_rows
 
-__all__ = ["BATCH_RECORDS", "Letter", "Offsets", "Sweeper", "dead_letter", "offsets_of"]
+__all__ = ["BATCH_RECORDS", "Letter", "Sweeper", "dead_letter"]
 
 BATCH_RECORDS = 500
 """Dead letters in one transaction."""
-
-Offsets = dict[Partition, int]
-
-
-def offsets_of(text: str | Mapping[str, Any] | None) -> Offsets:
-    """Return the offsets that a query's progress gives for a Kafka source; empty for others."""
-    found = json.loads(text) if isinstance(text, str) else text
-    if not isinstance(found, Mapping):
-        return {}
-    return {
-        (topic, int(number)): int(offset)
-        for topic, partitions in found.items()
-        if isinstance(partitions, Mapping)
-        for number, offset in partitions.items()
-    }
 
 
 class Sweeper:
@@ -64,7 +47,22 @@ class Sweeper:
         self._producer: TransactionalProducer | None = None
 
     def follow(self, start: Offsets, end: Offsets, *, rejected: bool) -> int:
-        """Take note of a finished batch; return how many dead letters it made to be written."""
+        """Take note of a finished batch; return how many dead letters it made to be written.
+
+        After an error only the durable position is to be trusted; the same batch may be given
+        again.
+        """
+        try:
+            return self._follow(start, end, rejected=rejected)
+        except BaseException:
+            self._position = None
+            raise
+
+    def catch_up(self, done: Offsets) -> None:
+        """Look at everything before these offsets that was never looked at."""
+        self.follow({}, done, rejected=True)
+
+    def _follow(self, start: Offsets, end: Offsets, *, rejected: bool) -> int:
         position = self._begin()
         skipped = any(position.get(at, 0) < offset for at, offset in start.items())
         ahead = {at: offset for at, offset in end.items() if offset > position.get(at, 0)}
@@ -97,6 +95,9 @@ class Sweeper:
 
     def _begin(self) -> Offsets:
         if self._position is None:
+            # First the producer: it ends a transaction that its predecessor left half done, and
+            # only then the position stands.
+            self._transaction()
             position = dict(PositionStore(self._site.connection).read(self._name))
             topics = Topics(self._site.connection)
             for topic in self._inputs:

@@ -1,0 +1,68 @@
+"""What a query's checkpoint says, read through Spark's own file systems: it may be anywhere."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from penstock.backbone.logrecord import Partition
+
+__all__ = ["Offsets", "committed_offsets", "offsets_of"]
+
+Offsets = dict[Partition, int]
+
+
+def committed_offsets(spark: SparkSession, checkpoint: str) -> Offsets:
+    """Return the offsets before which a query has done all its work; none for a new query.
+
+    Spark writes ``offsets/N`` when it begins batch N and ``commits/N`` when the batch is done.
+    """
+    files = _Files(spark)
+    done = [int(name) for name in files.names(f"{checkpoint}/commits") if name.isdecimal()]
+    if not done:
+        return {}
+    found: Offsets = {}
+    for line in files.text(f"{checkpoint}/offsets/{max(done)}").splitlines():
+        if line.startswith("{"):
+            found |= offsets_of(line)
+    return found
+
+
+def offsets_of(text: str | Mapping[str, Any] | None) -> Offsets:
+    """Return the offsets that Spark gives for a Kafka source; empty for anything else."""
+    found = json.loads(text) if isinstance(text, str) else text
+    if not isinstance(found, Mapping):
+        return {}
+    return {
+        (topic, int(number)): int(offset)
+        for topic, partitions in found.items()
+        if isinstance(partitions, Mapping)
+        for number, offset in partitions.items()
+        if number.isdecimal()
+    }
+
+
+class _Files:
+    """The few calls to Hadoop's file systems that PySpark has no words for."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._java: Any = spark.sparkContext._jvm  # noqa: SLF001
+        self._configuration: Any = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
+
+    def names(self, directory: str) -> list[str]:
+        """Return the names of the files in a directory; none where there is no such directory."""
+        path = self._java.org.apache.hadoop.fs.Path(directory)
+        system = path.getFileSystem(self._configuration)
+        if not system.exists(path):
+            return []
+        return [each.getPath().getName() for each in system.listStatus(path)]
+
+    def text(self, file: str) -> str:
+        """Return what a file holds."""
+        path = self._java.org.apache.hadoop.fs.Path(file)
+        stream = path.getFileSystem(self._configuration).open(path)
+        try:
+            return str(self._java.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
