@@ -87,7 +87,7 @@ class Groups:
         raise ConfigurationError(
             f"there is no group {name!r} on {self._admin.connection.bootstrap}",
             code="group.missing",
-            hint="penstock groups list",
+            hint="penstock groups",
         )
 
     def lag(self, name: str) -> dict[Partition, Lag]:
