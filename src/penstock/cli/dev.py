@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 from penstock.cli.arguments import add_app, command
-from penstock.cli.devrun import DevRun
-from penstock.cli.plan import Plan, make_plan
 from penstock.cli.session import Session
-from penstock.cli.statusview import make_view
 from penstock.cli.stopping import stop_on_signals
-from penstock.cli.watch import find_watched
+from penstock.cli.supervision.devrun import DevRun
+from penstock.cli.supervision.plan import Plan, make_plan
+from penstock.cli.supervision.statusview import make_view
+from penstock.cli.supervision.watch import find_watched
 from penstock.core.units import UnitError, duration
 from penstock.errors import ConfigurationError
 from penstock.machine.locks import FileLock

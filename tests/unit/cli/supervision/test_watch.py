@@ -3,7 +3,7 @@ import pytest
 from penstock import App, record
 from penstock.backbone.logrecord import LogRecord
 from penstock.cli.records import Shown
-from penstock.cli.watch import Latest, find_watched
+from penstock.cli.supervision.watch import Latest, find_watched
 from penstock.errors import ConfigurationError
 
 
@@ -62,7 +62,7 @@ def test_what_does_not_decode_is_not_shown():
 
 
 def test_the_keys_held_of_a_table_are_limited(monkeypatch):
-    monkeypatch.setattr("penstock.cli.watch._KEYS_LIMIT", 2)
+    monkeypatch.setattr("penstock.cli.supervision.watch._KEYS_LIMIT", 2)
     latest = Latest(find_watched(GRAPH, "counts:count"))
     for word in ("a", "b", "c", "a"):
         latest.add(shown(word, 1))

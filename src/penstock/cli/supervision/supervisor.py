@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Protocol
 
-from penstock.cli.board import Board
-from penstock.cli.plan import Unit
+from penstock.cli.supervision.board import Board
+from penstock.cli.supervision.plan import Unit
 
 __all__ = ["Backoff", "Process", "Supervisor"]
 

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.partprocess import exit_text, run_command
 from penstock.cli.session import Session
+from penstock.cli.supervision.partprocess import exit_text, run_command
 from penstock.cli.terminal import Terminal
 
 

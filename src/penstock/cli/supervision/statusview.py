@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from penstock.cli.board import Row
 from penstock.cli.partlines import count_text, part_line, rate_text
+from penstock.cli.supervision.board import Row
 from penstock.cli.terminal import Terminal, cell
 from penstock.core.report import PartReport
 

@@ -9,8 +9,8 @@ from typing import Self
 
 import msgspec
 
-from penstock.cli.plan import Unit
 from penstock.cli.session import Session
+from penstock.cli.supervision.plan import Unit
 from penstock.core.report import PartReport, decode_report
 from penstock.machine.child import Child
 from penstock.machine.files import last_lines

@@ -2,9 +2,9 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.cli.board import Board
-from penstock.cli.plan import Unit
-from penstock.cli.supervisor import Backoff, Supervisor
+from penstock.cli.supervision.board import Board
+from penstock.cli.supervision.plan import Unit
+from penstock.cli.supervision.supervisor import Backoff, Supervisor
 
 UNITS = (Unit("file", "source", ("file",)), Unit("count", "service", ("count",)))
 

@@ -2,9 +2,9 @@ import io
 
 import pytest
 
-from penstock.cli.board import Row
 from penstock.cli.partlines import PartLines, part_line, rate_text
-from penstock.cli.statusview import LiveView, PlainView, Status, make_view, span_text
+from penstock.cli.supervision.board import Row
+from penstock.cli.supervision.statusview import LiveView, PlainView, Status, make_view, span_text
 from penstock.cli.terminal import Terminal
 from penstock.core.report import Counts, PartReport
 

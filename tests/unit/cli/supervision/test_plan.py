@@ -3,7 +3,7 @@ from dataclasses import dataclass
 import pytest
 
 from penstock import App, record
-from penstock.cli.plan import Unit, make_plan
+from penstock.cli.supervision.plan import Unit, make_plan
 from penstock.errors import ConfigurationError
 
 

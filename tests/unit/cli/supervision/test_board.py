@@ -1,4 +1,4 @@
-from penstock.cli.board import Board
+from penstock.cli.supervision.board import Board
 from penstock.core.report import Counts, PartReport
 
 

@@ -4,17 +4,17 @@ import queue
 import time
 from datetime import timedelta
 
-from penstock.cli.board import Board
-from penstock.cli.brokerguard import Log, guarded_log
 from penstock.cli.partlines import count_text
-from penstock.cli.partprocess import PartProcess
-from penstock.cli.plan import Plan, Unit
 from penstock.cli.session import Session
-from penstock.cli.statusview import Status, StatusView, span_text
 from penstock.cli.stopping import Stop
-from penstock.cli.supervisor import Backoff, Supervisor
+from penstock.cli.supervision.board import Board
+from penstock.cli.supervision.brokerguard import Log, guarded_log
+from penstock.cli.supervision.partprocess import PartProcess
+from penstock.cli.supervision.plan import Plan, Unit
+from penstock.cli.supervision.statusview import Status, StatusView, span_text
+from penstock.cli.supervision.supervisor import Backoff, Supervisor
+from penstock.cli.supervision.watch import Watched, Watcher
 from penstock.cli.terminal import shortened
-from penstock.cli.watch import Watched, Watcher
 from penstock.core.report import PartReport
 
 __all__ = ["DevRun"]

@@ -1,0 +1,1 @@
+"""What `penstock dev` does: plan the processes of an application, keep them alive, show them."""
