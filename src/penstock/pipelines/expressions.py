@@ -12,9 +12,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from penstock.core.expression import Expression
-from penstock.core.expression.operations import OPERATIONS
+from penstock.core.expression.operations import APART, OPERATIONS, Operation
 from penstock.core.expression.times import days_of, micros_of
-from penstock.core.expression.tree import Call, Field, Literal, Member, Node
+from penstock.core.expression.tree import Call, Field, Literal, Member, Node, walk
 from penstock.core.expression.types import BIGINT, VOID
 
 if TYPE_CHECKING:
@@ -54,8 +54,14 @@ def _sql(node: Node) -> str:
 
 
 def _call(node: Call) -> str:
-    arguments = [_sql(argument) for argument in node.arguments]
-    return OPERATIONS[node.name].spark.format(
+    operation = OPERATIONS[node.name]
+    arguments = [
+        APART[operation.merges].format(_sql(argument))
+        if _merges(operation, argument)
+        else _sql(argument)
+        for argument in node.arguments
+    ]
+    return operation.spark.format(
         *arguments,
         all=", ".join(arguments),
         rest=", ".join(arguments[1:]),
@@ -63,6 +69,14 @@ def _call(node: Call) -> str:
         disjunction=" OR ".join(arguments),
         branches=_branches(arguments) if node.name == "case" else "",
         type=str(node.type).upper(),
+    )
+
+
+def _merges(operation: Operation, argument: Node) -> bool:
+    """Return whether Spark might merge an operation with one below it."""
+    calls = (node for node in walk(argument) if isinstance(node, Call))
+    return bool(operation.merges) and any(
+        OPERATIONS[call.name].merges == operation.merges for call in calls
     )
 
 

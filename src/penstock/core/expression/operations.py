@@ -5,6 +5,11 @@ argument is, and the template sees values only. It ``fails`` where it may be nul
 overflow, division by zero, a text that is no number. Spark's side says the same with ``try_``
 functions, which do not depend on whether the session is in ANSI mode.
 
+Spark's optimizer merges some operations with others of their kind (``merges``) below them and so
+changes the answer: it adds up the constants of a sum, and with them loses an overflow in between,
+and it makes ``lower(s)`` of ``lower(upper(s))``. ``APART`` of a kind is a template that changes no
+value and keeps the two apart.
+
 Templates name arguments ``{0}``, ``{1}``, all of them ``{all}``, from the second on ``{rest}``, the
 result's type ``{type}``, its precision and scale ``{p}`` and ``{s}``, the first argument's scale
 ``{s0}``, and in Python a variable of its own ``{t}``.
@@ -22,7 +27,7 @@ from penstock.core.expression.times import (
     TRUNCATIONS,
 )
 
-__all__ = ["OPERATIONS", "Operation"]
+__all__ = ["APART", "OPERATIONS", "Operation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,14 @@ class Operation:
     python: str = ""
     fails: bool = False
     lenient: bool = False
+    merges: str = ""
+
+
+APART = {
+    "sum": "try_subtract({0}, 0)",
+    "product": "try_subtract({0}, 0)",
+    "case": "concat({0}, '')",
+}
 
 
 def _fits(value: str, low: int, high: int) -> str:
@@ -48,8 +61,8 @@ def _within(value: str, low: int, high: int, *, bits: int) -> str:
     suffix = "L" if bits == 64 else ""  # noqa: PLR2004
     above = f"{(1 << (bits - 1)) - 1 - high}{suffix}"
     below = f"{low + (1 << (bits - 1))}{suffix}"
-    upper = f"try_subtract(try_add({value}, {above}), {above})"
-    return f"try_add(try_subtract({upper}, {below}), {below})"
+    not_below = APART["sum"].format(f"try_add(try_subtract({value}, {below}), {below})")
+    return f"try_subtract(try_add({not_below}, {above}), {above})"
 
 
 def _instant(micros: str) -> str:
@@ -97,8 +110,10 @@ _COMPARISONS = {
 def _arithmetic() -> Iterator[tuple[str, Operation]]:
     for name, sign in (("add", "+"), ("subtract", "-"), ("multiply", "*")):
         spark, python = f"try_{name}({{0}}, {{1}})", f"{{0}} {sign} {{1}}"
-        yield f"{name}.int", Operation(spark, _fits(python, INT_MIN, INT_MAX), fails=True)
-        yield f"{name}.bigint", Operation(spark, _fits(python, BIGINT_MIN, BIGINT_MAX), fails=True)
+        merges = {"add": "sum", "multiply": "product"}.get(name, "")
+        for kind, low, high in (("int", INT_MIN, INT_MAX), ("bigint", BIGINT_MIN, BIGINT_MAX)):
+            fitting = _fits(python, low, high)
+            yield f"{name}.{kind}", Operation(spark, fitting, fails=True, merges=merges)
         yield f"{name}.double", Operation(f"({{0}} {sign} {{1}})", f"({python})")
         exact = f"decimal_{name}({{0}}, {{1}}, {{p}}, {{s}})"
         yield f"{name}.decimal", Operation(spark, exact, fails=True)
@@ -159,8 +174,8 @@ def _of_one_number() -> Iterator[tuple[str, Operation]]:
 
 def _texts() -> Iterator[tuple[str, Operation]]:
     yield "length", Operation("length({0})", "len({0})")
-    yield "lower", Operation("lower({0})", "lower({0})")
-    yield "upper", Operation("upper({0})", "upper({0})")
+    yield "lower", Operation("lower({0})", "lower({0})", merges="case")
+    yield "upper", Operation("upper({0})", "upper({0})", merges="case")
     yield "trim", Operation("trim({0})", "{0}.strip(' ')")
     yield "ltrim", Operation("ltrim({0})", "{0}.lstrip(' ')")
     yield "rtrim", Operation("rtrim({0})", "{0}.rstrip(' ')")
@@ -209,7 +224,7 @@ def _times() -> Iterator[tuple[str, Operation]]:
     for name, sign in (("add", "+"), ("subtract", "-")):
         days = f"try_{name}(unix_date({{0}}), {{1}})"
         python = f"from_days(days_of({{0}}) {sign} {{1}})"
-        yield f"{name}.date", Operation(_day(days), python, fails=True)
+        yield f"{name}.date", Operation(_day(days), python, fails=True, merges="sum")
         micros = f"try_{name}(unix_micros({{0}}), {{1}})"
         python = f"from_micros(micros_of({{0}}) {sign} {{1}})"
         yield f"{name}.timestamp", Operation(_instant(micros), python, fails=True)
@@ -219,7 +234,7 @@ def _times() -> Iterator[tuple[str, Operation]]:
         yield f"unix_{unit}", Operation(f"unix_{unit}({{0}})", f"(micros_of({{0}}) // {size})")
         micros = f"try_multiply({{0}}, {size}L)"
         python = f"from_micros({{0}} * {size})"
-        yield f"timestamp_{unit}", Operation(_instant(micros), python, fails=True)
+        yield f"timestamp_{unit}", Operation(_instant(micros), python, fails=True, merges="product")
 
 
 def _casts() -> Iterator[tuple[str, Operation]]:
@@ -248,7 +263,7 @@ def _casts() -> Iterator[tuple[str, Operation]]:
         yield cast(f"{kind}.string", "str({0})")
         instant = _instant("try_multiply({0}, 1000000L)")
         found = "from_micros({0} * 1000000)"
-        yield cast(f"{kind}.timestamp", found, fails=True, spark=instant)
+        yield f"cast.{kind}.timestamp", Operation(instant, found, fails=True, merges="product")
     for kind in ("int", "bigint", "double", "decimal"):
         yield cast(f"{kind}.boolean", "({0} != 0)")
     yield cast("double.decimal", "double_to_decimal({0}, {p}, {s})", fails=True)

@@ -265,6 +265,19 @@ def test_a_name_that_is_a_word_of_python_is_read_all_the_same():
     assert compile_row(parse("class + größe", words))(values) == 3
 
 
+def test_names_and_texts_that_look_like_variables_of_the_source_do_no_harm():
+    names = ["r", "f1", "f0", "t1", "k0"]
+    fields = [{"name": name, "type": "text"} for name in names]
+    words = Schema.from_json({"name": "Words", "fields": fields, "key": [], "time": None})
+    values = msgspec.defstruct("Values", [(name, str) for name in names])(*names)
+
+    assert (
+        compile_row(parse("f1 || r || 'f0' || f0 || t1 || 't1' || k0", words))(values)
+        == "f1rf0f0t1t1k0"
+    )
+    assert compile_row(parse("r = 'f0' or f1 <> 'r.f0'", words))(values) is True
+
+
 def test_the_deepest_expression_compiles():
     nested = "if(none > 1, 0, " * 55 + "number" + ")" * 55
     summed = "number" + " - (none + 1" * 25 + ")" * 25
