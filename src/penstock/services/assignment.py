@@ -17,8 +17,8 @@ from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from time import monotonic
+from typing import Protocol
 
-from penstock.backbone.consumer import Consumer
 from penstock.backbone.logrecord import Offsets, Partition
 from penstock.core.report import Counts
 from penstock.core.settings import ServiceSettings
@@ -27,10 +27,26 @@ from penstock.services.takeover import Ground, Takeover
 from penstock.services.tally import total
 from penstock.services.task import Task
 
-__all__ = ["LOG", "Assignment"]
+__all__ = ["LOG", "Assignment", "Reader"]
 
 LOG = logging.getLogger("penstock.services")
 LOG.addHandler(logging.NullHandler())
+
+
+class Reader(Protocol):
+    """What an assignment needs of a consumer: where it reads, and where not."""
+
+    def pause(self, partitions: Collection[Partition], /) -> None:
+        """Hand over no records of these partitions."""
+
+    def resume(self, partitions: Collection[Partition], /) -> None:
+        """Hand over records of these partitions again."""
+
+    def seek(self, offsets: Offsets, /) -> None:
+        """Go on reading from these offsets."""
+
+    def positions(self) -> Offsets:
+        """Return for each partition the offset that is read next."""
 
 
 @dataclass(slots=True, eq=False)
@@ -99,25 +115,31 @@ class Assignment:
         """Give up everything."""
         self.lost([partition for held in self._held.values() for partition in held.partitions])
 
-    def settle(self, consumer: Consumer) -> None:
+    def settle(self, reader: Reader) -> None:
         """Let shares run whose takeover is done; raise what will not pass."""
         if self._to_pause:
-            consumer.pause(self._to_pause)
+            reader.pause(self._to_pause)
             self._to_pause = set()
         for held in self._held.values():
             if held.task is None and held.coming.done():
                 task = held.coming.result()
                 if task is None:
                     continue
-                self._let_run(held, task, consumer)
+                self._let_run(held, task, reader)
 
     def commit(self) -> None:
-        """Commit every running share that has something to commit."""
-        for task in self.tasks():
-            try:
-                task.commit()
-            except TransientError as error:
-                self.fail(task, error)
+        """Commit every running share that has something to commit, all at the same time."""
+        tasks = self.tasks()
+        failed: dict[Task, TransientError] = {}
+        for move in (Task.begin_commit, Task.end_commit):
+            for task in tasks:
+                try:
+                    if task not in failed:
+                        move(task)
+                except TransientError as error:
+                    failed[task] = error
+        for task, trouble in failed.items():
+            self.fail(task, trouble)
 
     def fail(self, task: Task, error: TransientError) -> None:
         """Throw a task away with all it has not committed, and begin it again.
@@ -158,11 +180,11 @@ class Assignment:
         texts = [task.step.last_dead_letter for task in self.tasks()]
         return next(filter(None, texts), self._last_dead_letter)
 
-    def _let_run(self, held: _Held, task: Task, consumer: Consumer) -> None:
-        at = consumer.positions()
+    def _let_run(self, held: _Held, task: Task, reader: Reader) -> None:
+        at = reader.positions()
         elsewhere = {p: offset for p, offset in task.positions.items() if at.get(p) != offset}
-        consumer.seek(elsewhere)
-        consumer.resume(task.positions)
+        reader.seek(elsewhere)
+        reader.resume(task.positions)
         self.sought |= set(elsewhere)
         held.task = task
         self.running |= dict.fromkeys(held.partitions, task)

@@ -1,10 +1,11 @@
 """How the work of a task becomes durable on Kafka: the two promises a service can make."""
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from datetime import timedelta
 
-from penstock.backbone.client import within
 from penstock.backbone.connection import Connection
 from penstock.backbone.consumer import Consumer
 from penstock.backbone.logrecord import Offsets
@@ -56,10 +57,10 @@ class ExactlyOnce:
         """Begin a transaction."""
         self._producer.begin()
 
-    def commit(self, offsets: Offsets) -> None:
-        """Commit the transaction with these offsets of the group."""
+    def commit(self, offsets: Offsets) -> Callable[[], None]:
+        """Begin to commit the transaction with these offsets of the group."""
         group = self._group()
-        self._end(lambda: self._producer.commit(offsets, group=group))
+        return self._started(lambda: self._producer.commit(offsets, group=group))
 
     @property
     def in_doubt(self) -> bool:
@@ -70,7 +71,7 @@ class ExactlyOnce:
         """Write one record in a transaction of its own."""
         self._producer.begin()
         self._producer.send(topic, key=key, value=value, partition=partition)
-        self._end(self._producer.commit)
+        self._started(self._producer.commit)()
 
     def close(self) -> None:
         """Abort what is open, if the cluster can be reached; else the next owner will."""
@@ -78,21 +79,34 @@ class ExactlyOnce:
             with suppress(PenstockError):  # nothing depends on it: the next owner aborts it too
                 self._producer.close()
 
-    def _end(self, commit: Callable[[], None]) -> None:
-        """End the transaction, or give the producer up: the client may never come back.
+    def _started(self, commit: Callable[[], None]) -> Callable[[], None]:
+        """Run a commit in a thread, so that several can be waited for at once.
 
-        Seen with librdkafka 2.16, whose sending of offsets waits for ever when the broker dies in
-        the middle of it.
+        Also so that it can be given up: librdkafka 2.16 may wait for ever, whatever its timeout,
+        when the broker dies while offsets are being sent.
         """
-        try:
-            within(commit, timeout=self._patience)
-        except TimeoutError as error:
-            self._stuck = True
-            raise TransientError(
-                f"committing {self._producer.transactional_id!r}: the client has not come back",
-                code="transaction.unknown",
-                detail=f"no answer within {self._patience:g}s",
-            ) from error
+        outcome: Future[None] = Future()
+
+        def run() -> None:
+            try:
+                commit()
+                outcome.set_result(None)
+            except Exception as error:  # noqa: BLE001 - whatever it is, who waits gets it
+                outcome.set_exception(error)
+
+        def wait() -> None:
+            try:
+                outcome.result(self._patience)
+            except TimeoutError as error:
+                self._stuck = True
+                raise TransientError(
+                    f"committing {self._producer.transactional_id!r}: the client does not return",
+                    code="transaction.unknown",
+                    detail=f"no answer within {self._patience:g}s",
+                ) from error
+
+        threading.Thread(target=run, daemon=True, name="penstock-commit").start()
+        return wait
 
 
 class AtLeastOnce:
@@ -119,10 +133,11 @@ class AtLeastOnce:
     def begin(self) -> None:
         """Do nothing: records go out as they come."""
 
-    def commit(self, offsets: Offsets) -> None:
+    def commit(self, offsets: Offsets) -> Callable[[], None]:
         """Wait until everything sent has arrived, then move the group."""
         self._producer.flush()
         self._consumer().commit(offsets)
+        return lambda: None
 
     @property
     def in_doubt(self) -> bool:

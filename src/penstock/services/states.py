@@ -35,6 +35,8 @@ class States:
     def __init__(self, specs: Iterable[StateSpec], *, changelog: str) -> None:
         self.slots = tuple(Slot(spec, changelog=changelog) for spec in specs)
         self.unknown: dict[str, int] = {}
+        # Bound once: these run for every record.
+        self._hot = [(slot.state.at, slot.cells.values.get, slot) for slot in self.slots]
         self._by_prefix = {slot.codec.prefix: slot for slot in self.slots}
 
     def __len__(self) -> int:
@@ -47,14 +49,14 @@ class States:
 
     def point(self, key: bytes) -> None:
         """Point every state at a key and remember its values, before a call of the function."""
-        for slot in self.slots:
-            slot.state.at(key)
-            slot.before = slot.cells.values.get(key, _ABSENT)
+        for at, get, slot in self._hot:
+            at(key)
+            slot.before = get(key, _ABSENT)
 
     def verify(self, key: bytes) -> None:
         """Check what the call left; TypeError for a value that could not be restored."""
-        for slot in self.slots:
-            value = slot.cells.values.get(key, _ABSENT)
+        for _, get, slot in self._hot:
+            value = get(key, _ABSENT)
             if value is slot.before or value is _ABSENT:
                 continue
             if refusal := slot.codec.refuses(value):

@@ -170,6 +170,8 @@ def _bind(service: Service, states: States) -> Callable[..., Any]:
     if [parameter.name for parameter in parameters] == list(given) and all(
         parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for parameter in parameters
     ):
-        ordered = tuple(given.values())
-        return lambda record: function(record, *ordered)
+        first, *others = given.values()
+        if not others:
+            return lambda record: function(record, first)
+        return lambda record: function(record, first, *others)
     return partial(function, **given)

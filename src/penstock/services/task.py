@@ -4,7 +4,7 @@ A task knows nothing of Kafka. What makes its work durable is a :class:`Delivery
 an idempotent producer on a broker, a list in the test driver.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from penstock.backbone.logrecord import Offsets, Partition, RawRecord
@@ -25,11 +25,11 @@ class Delivery(Protocol):
     def begin(self) -> None:
         """Begin what the next commit ends."""
 
-    def commit(self, offsets: Offsets) -> None:
-        """Make everything sent since ``begin`` durable, and go on from these offsets.
+    def commit(self, offsets: Offsets) -> Callable[[], None]:
+        """Begin to make everything sent since ``begin`` durable; return what waits until it is.
 
-        Whatever it raises, the task is thrown away: its records since the last commit are read
-        again by the next one.
+        The offsets are those to go on from. Whatever either raises, the task is thrown away: its
+        records since the last commit are read again by the next one.
         """
 
     @property
@@ -56,8 +56,8 @@ class Task:
     """Handles records in order and commits: outputs, changelog, dead letters and offsets at once.
 
     ``positions`` holds the next offset to handle of each of its partitions, ``committed`` where it
-    would begin again. After any exception from :meth:`handle` or :meth:`commit` the task must be
-    closed and made anew: from ``committed``, unless it is ``in_doubt``.
+    would begin again. After any exception the task must be closed and made anew: from
+    ``committed``, unless it is ``in_doubt``.
     """
 
     def __init__(
@@ -77,6 +77,7 @@ class Task:
         self._delivery = delivery
         self._changelog = graph.changelog(service).name
         self._begun = False
+        self._end: Callable[[], None] | None = None
         self._moved: dict[Partition, int] = {}
 
     @property
@@ -112,21 +113,36 @@ class Task:
         if offset > self.positions[partition]:
             self._move(partition, offset)
 
-    def commit(self) -> None:
-        """Make what was handled durable, all of it or nothing; nothing happens without work."""
+    def begin_commit(self) -> None:
+        """Begin to make what was handled durable, all of it or nothing.
+
+        Nothing may be handled before :meth:`end_commit`.
+        """
         if not self._moved:
             return
         if not self._begun:
             self._delivery.begin()
-        states, send = self.step.states, self._delivery.send
-        for key, value in states.changes():
+        send = self._delivery.send
+        for key, value in self.step.states.changes():
             send(self._changelog, key=key, value=value, partition=self.number)
-        self._delivery.commit(self._moved)
-        states.settle()
+        self._end = self._delivery.commit(self._moved)
+
+    def end_commit(self) -> None:
+        """Wait until it is durable; nothing happens where nothing was begun."""
+        if self._end is None:
+            return
+        self._end()
+        self._end = None
+        self.step.states.settle()
         self.step.tally.commit()
         self.committed |= self._moved
         self._begun = False
         self._moved = {}
+
+    def commit(self) -> None:
+        """Make what was handled durable, and wait for it."""
+        self.begin_commit()
+        self.end_commit()
 
     def close(self) -> None:
         """Give up what is not committed."""

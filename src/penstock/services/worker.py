@@ -1,10 +1,12 @@
 """One worker of a service: a member of its group that takes records, handles them and commits."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import groupby
 from math import inf
+from operator import methodcaller
 from time import monotonic
 
 from penstock.backbone.connection import Connection
@@ -143,13 +145,7 @@ class Worker:
         return min(longest, max(0.0, commit_at - monotonic()))
 
     def _handle(self, records: Sequence[RawRecord]) -> None:
-        by_partition: dict[Partition, list[RawRecord]] = {}
-        for record in records:
-            partition = (record.topic() or "", record.partition() or 0)
-            if (found := by_partition.get(partition)) is None:
-                by_partition[partition] = found = []
-            found.append(record)
-        for partition, several in by_partition.items():
+        for partition, several in _by_partition(records):
             # A partition that does not run yet (or no more) is read again from its position.
             if task := self.assignment.running.get(partition):
                 try:
@@ -204,6 +200,13 @@ class Worker:
         if self._consumer is None:
             raise RuntimeError("only a member of the group commits")
         return self._consumer
+
+
+def _by_partition(records: Sequence[RawRecord]) -> Iterator[tuple[Partition, list[RawRecord]]]:
+    """Cut a batch where the partition changes; the client gives long runs of each."""
+    for number, numbered in groupby(records, methodcaller("partition")):
+        for topic, run in groupby(numbered, methodcaller("topic")):
+            yield (topic, number), list(run)
 
 
 def _patient(site: Site) -> Connection:

@@ -162,12 +162,13 @@ class MemoryDelivery:
         """Begin with nothing."""
         self._pending.clear()
 
-    def commit(self, offsets: Offsets) -> None:
-        """Append what waits and move the group."""
+    def commit(self, offsets: Offsets) -> Callable[[], None]:
+        """Append what waits and move the group; there is nothing to wait for."""
         for append in self._pending:
             append()
         self._pending.clear()
         self._log.commit(self._group, offsets)
+        return lambda: None
 
     @property
     def in_doubt(self) -> bool:
