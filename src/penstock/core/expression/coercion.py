@@ -165,6 +165,4 @@ def _advice(nodes: tuple[Node, ...]) -> str:
         return "write a constant as timestamp '2026-01-31 12:30:00' or date '2026-01-31'"
     if STRING in kinds and kinds & {INT, BIGINT, DOUBLE}:
         return "cast one of them, as in cast(... as double)"
-    if kinds == {DATE, INT} or not kinds - {VOID}:
-        return ""
     return "cast one of them" if len(kinds) > 1 else ""

@@ -4,6 +4,7 @@ Precedence is Spark's own, tightest first: a sign before a value; ``* / % div``;
 comparisons; one of ``between``, ``in``, ``like``, ``rlike``, ``is``; ``not``; ``and``; ``or``.
 """
 
+import re
 from collections.abc import Callable
 
 from penstock.core.expression import types
@@ -26,6 +27,9 @@ __all__ = ["read"]
 
 MAX_DEPTH = 60
 """How deep an expression may be nested."""
+
+MAX_INTERVAL = 10**18
+"""How many microseconds an interval is shorter than; the years 1 to 9999 have fewer."""
 
 _FACTORS = ("*", "/", "%", "div")
 _TERMS = ("+", "-", "||")
@@ -348,7 +352,7 @@ class _Reader:
         numbers: list[int] = []
         if self._take("("):
             while not numbers or self._take(","):
-                if self._now.kind is not Kind.NUMBER or not self._now.value.isdigit():
+                if not re.fullmatch("[0-9]{1,2}", self._now.value):
                     raise self._fault("a count of digits is missing")
                 numbers.append(int(self._step().value))
             self._expect(")")
@@ -366,6 +370,8 @@ class _Reader:
         if size is None:
             hint = f"known are: {', '.join(INTERVAL_UNITS)}"
             raise self._fault(f"{unit.value!r} is not a unit of intervals", hint, token=unit)
+        if abs(length * size) >= MAX_INTERVAL:
+            raise self._fault("the interval is longer than all of time", token=count)
         return Interval(microseconds=length * size, start=token.start, end=unit.end)
 
     @property

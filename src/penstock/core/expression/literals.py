@@ -15,6 +15,9 @@ MAX_FRACTION = 18
 MAX_WHOLE = 20
 """The digits a decimal may have behind and before the point, as in the fields of records."""
 
+MAX_NUMBER = 60
+"""How many characters a number may have."""
+
 MAX_OFFSET = timedelta(hours=18)
 """How far from UTC a zone may be, as in Java."""
 
@@ -53,6 +56,8 @@ _MINUTES_PER_HOUR = 60
 
 def read_number(token: Token, *, negative: bool = False) -> tuple[object, types.Type]:
     """Return the value and type of a number, as Spark reads it."""
+    if len(token.value) > MAX_NUMBER:
+        raise _refused(token, f"a number has at most {MAX_NUMBER} characters")
     match = _NUMBER.fullmatch(token.value)
     parts = match.groupdict() if match else {}
     suffix = (parts.get("suffix") or "").upper()
@@ -87,7 +92,10 @@ def _double(token: Token, written: str) -> tuple[object, types.Type]:
 
 
 def _decimal(token: Token, written: str) -> tuple[object, types.Type]:
-    value = DecimalValue(written)
+    try:
+        value = DecimalValue(written)
+    except ArithmeticError as error:
+        raise _refused(token, f"{written} is larger than any decimal") from error
     _, digits, exponent = value.as_tuple()
     scale = max(-int(exponent), 0)
     precision = max(len(digits) + max(int(exponent), 0), scale)

@@ -4,9 +4,11 @@ from datetime import datetime
 from decimal import Decimal
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from penstock import record
-from penstock.core.expression import Expression, Fault, examine, parse
+from penstock.core.expression import Expression, Fault, compile_row, examine, parse
 from penstock.core.record import record_type
 from penstock.core.schema import Scalar, Schema
 from penstock.errors import DefinitionError, Place
@@ -116,6 +118,10 @@ def test_a_problem_can_name_the_file_and_line_of_its_definition():
         ("1e999", "literal", 0),
         ("99999999999999999999999", "literal", 0),
         ("date '2026-02-30'", "literal", 5),
+        ("1" * 5_000, "literal", 0),
+        ("1e99999999999999999999BD", "literal", 0),
+        ("at + interval 99999999999999 weeks", "syntax", 14),
+        ("cast(count as decimal(" + "1" * 5_000 + "))", "syntax", 22),
         ("cast(count as tinyint)", "literal", 14),
         ("at + interval 1 month", "syntax", 16),
         (r"device = '\ud83d'", "character", 9),
@@ -183,6 +189,68 @@ def test_a_number_is_widened_to_the_field_it_is_for():
 )
 def test_an_expression_past_its_limits_is_refused_not_run_out_of_memory(text: str):
     assert faults(text)[0].code in ("expression.too-large", "expression.syntax")
+
+
+WORDS = [
+    *(
+        "count",
+        "celsius",
+        "device",
+        "at",
+        "price",
+        "tags",
+        "labels",
+        "position",
+        ".north",
+        "null",
+        "true",
+    ),
+    *("1", "2L", "1.5", "1e3", "'x'", "'%a_'", "r'[a]'", "date '2026-01-31'", "interval 5 minutes"),
+    *("+", "-", "*", "/", "%", "div", "||", "=", "<>", "<=>", "<", ">=", "and", "or", "not", "!"),
+    *(
+        "is",
+        "in",
+        "between",
+        "like",
+        "rlike",
+        "case",
+        "when",
+        "then",
+        "else",
+        "end",
+        "cast",
+        "as",
+        "int",
+    ),
+    *(
+        "(",
+        ")",
+        "(",
+        ")",
+        "[",
+        "]",
+        ",",
+        "length(",
+        "coalesce(",
+        "if(",
+        "round(",
+        "date_trunc(",
+        "nullif(",
+    ),
+]
+
+
+@given(st.one_of(st.text(), st.lists(st.sampled_from(WORDS), max_size=15).map(" ".join)))
+@settings(max_examples=600, deadline=None)
+def test_any_text_is_an_expression_or_has_faults_within_it(text: str):
+    found = examine(text, schema())
+
+    if isinstance(found, Expression):
+        compile_row(found)
+    else:
+        assert found
+        assert all(0 <= fault.start <= len(text) for fault in found)
+        assert all(fault.problem(text).message for fault in found)
 
 
 def test_an_expression_within_its_limits_is_taken():
