@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 
 from penstock.backbone.site import Site
@@ -27,13 +27,23 @@ def run_services(graph: Graph, names: Sequence[str], site: Site) -> None:
     inside = replace(site, stop=ended)
     with ThreadPoolExecutor(max(1, len(services)), thread_name_prefix="service") as executor:
         futures = [executor.submit(_run, graph, service, inside) for service in services]
-        running = set(futures)
-        while running:
-            done, running = wait(running, timeout=_LOOK_SECONDS, return_when=FIRST_EXCEPTION)
-            if site.stop.is_set() or any(future.exception() for future in done):
-                ended.set()
+        try:
+            _supervise(futures, stop=site.stop, ended=ended)
+        finally:  # an interrupt of this thread must not leave the others running
+            ended.set()
     for future in futures:
         future.result()
+
+
+def _supervise(
+    futures: Sequence[Future[None]], *, stop: threading.Event, ended: threading.Event
+) -> None:
+    """Wait until all have ended; tell them to when asked, or when one has failed."""
+    running = set(futures)
+    while running:
+        done, running = wait(running, timeout=_LOOK_SECONDS, return_when=FIRST_EXCEPTION)
+        if stop.is_set() or any(future.exception() for future in done):
+            ended.set()
 
 
 def _run(graph: Graph, service: Service, site: Site) -> None:
