@@ -86,7 +86,12 @@ class JsonCodec(Generic[T]):
 
     def key(self, record: T) -> bytes | None:
         """Return the key fields' text as UTF-8; None where the type has no key."""
-        return self._key(record) if self._key else None
+        if self._key is None:
+            return None
+        try:
+            return self._key(record)
+        except (AttributeError, TypeError, ValueError) as error:
+            raise self._error("data.not-encodable", f"its key: {error}") from error
 
     def accept(self, key: bytes | None, value: bytes | None) -> T:
         """Return the record, after checking that its key on the log is the one it must have."""

@@ -146,3 +146,9 @@ def test_a_type_without_key_has_none():
     codec = JsonCodec(record_type(Free))
     assert codec.key(Free(1)) is None
     assert codec.accept(b"anything", b'{"x": 1}') == Free(1)
+
+
+def test_a_key_of_the_wrong_type_is_a_data_error():
+    with pytest.raises(DataError) as caught:
+        CODEC.key(Sample(5, datetime.now(UTC), 1))
+    assert caught.value.code == "data.not-encodable"
