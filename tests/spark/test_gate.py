@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as sql
@@ -144,7 +144,21 @@ TEXTS = [
         "a===",
         "ab==ab==",
     ],
-    *["hot", "cold", "Hot", "abcde", "abcdef", "é", "éé}éé", "1abc", "}", '{"a":1}', "null", "NaN"],
+    *[
+        "hot",
+        "cold",
+        "Hot",
+        "abcde",
+        "abcdef",
+        "a\ufffd",
+        "é",
+        "éé}éé",
+        "1abc",
+        "}",
+        '{"a":1}',
+        "null",
+        "NaN",
+    ],
     *[
         "1.5",
         "1",
@@ -256,6 +270,8 @@ def payloads(base: dict[str, str]) -> Iterable[bytes]:
     for extra in (
         b"5",
         b'"x"',
+        b'"\xff"',
+        b'"\xef\xbf\xbd"',
         b"{}",
         b'{"device":"y","text":"y"}',
         b"[1,{}]",
@@ -293,7 +309,8 @@ def by_codec(data: OnLog, rows: list[Row]) -> list[dict[str, Any] | None]:
 
     def one(row: Row) -> dict[str, Any] | None:
         try:
-            (row[1] or b"").decode()
+            if data is riches:
+                (row[1] or b"").decode()
             found = plain_values(codec.accept(*row))
         except (DataError, UnicodeDecodeError):
             return None
@@ -434,6 +451,8 @@ def test_the_gate_agrees_with_the_codec_on_random_changes(spark, data, base):
         max_examples=5,
         deadline=None,
         database=None,
+        derandomize=True,
+        phases=(Phase.generate,),  # a smaller example is not worth a Spark job for each try
         suppress_health_check=list(HealthCheck),
     )
     @given(st.lists(_mutations(base), min_size=150, max_size=150))

@@ -3,7 +3,7 @@
 The verdict is the codec's own (``core.codec.JsonCodec.accept``), natively in Spark. It deviates
 only here, always by refusing what the codec takes, except for the last:
 
-- bytes that are not UTF-8 in a field nobody declared;
+- bytes that are not UTF-8 in a field nobody declared, unless the record type is plain;
 - instants more than 18 hours from UTC, and event times in milliseconds outside the years 1 to 9999;
 - decimals written with underscores, blanks or digits other than 0 to 9;
 - JSON nested very deep, or numbers with more than 1,000 digits, in a field nobody declared;
@@ -68,11 +68,10 @@ def _judge(data: OnLog) -> _Judgement:
     else:
         record = exact.Place(_FOUND)
         readings = exact.read_fields(record, schema)
-        parsed, typed = f"{_FOUND} is not null", "true"
+        parsed, typed = all_of(f"is_valid_utf8({_TEXT})", f"{_FOUND} is not null"), "true"
         texts = {key: record.field(key).get("string") for key in _instant_keys(schema)}
     accepted = all_of(
         f"octet_length(value) <= {data.topic.max_record_bytes}",
-        f"is_valid_utf8({_TEXT})",
         parsed,
         *(reading.ok for reading in readings),
         typed,

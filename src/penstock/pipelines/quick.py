@@ -27,6 +27,7 @@ __all__ = ["is_plain", "is_typed", "is_well_formed", "parsed", "read_fields"]
 
 _STRICT = ("bool", "int", "float")
 _CORRUPT = "_penstock_corrupt"
+_REPLACEMENT = "\ufffd"
 _BACKSLASH, _UNICODE_ESCAPE = "\\", "\\u"
 _OPTIONS = {
     "mode": "PERMISSIVE",
@@ -61,7 +62,9 @@ def read_fields(text: Sql, found: Sql, schema: Schema) -> list[Reading]:
 
 def _read_field(field: Field, text: Sql, found: Sql, schema: Schema) -> Reading:
     raw = f"{found}.{name(field.name)}"
-    if isinstance(field.type, Scalar | Choice):
+    if field.type == Scalar("text"):
+        reading = Reading(_is_utf8(raw, text), raw)
+    elif isinstance(field.type, Scalar | Choice):
         reading = read_scalar(raw, field.type)
     else:
         reading = Reading(_is_complete(raw, field.type, 0), raw)
@@ -77,6 +80,16 @@ def _read_field(field: Field, text: Sql, found: Sql, schema: Schema) -> Reading:
         missing = when(absent, default) if field.nullable else default
         value = when(f"{raw} is not null", value, missing)
     return Reading(ok, value)
+
+
+def _is_utf8(raw: Sql, text: Sql) -> Sql:
+    """Return whether a text is there, from bytes that were UTF-8.
+
+    The parser puts a mark in place of those that were not; only a text with that mark is worth the
+    look at all bytes of the record.
+    """
+    unmarked = f"not {contains(raw, _REPLACEMENT)}"
+    return all_of(f"{raw} is not null", any_of(unmarked, f"is_valid_utf8({text})"))
 
 
 def is_typed(value: Sql, text: Sql, found: Sql, schema: Schema) -> Sql:
