@@ -1,4 +1,21 @@
-"""Pipelines on Spark. Importing this imports no Spark; running a pipeline does."""
+"""Pipelines on Spark: the only importer of PySpark, and only when something runs.
+
+==================  ==================================================================
+session, scratch    Spark's JVM: started, quiet, never left behind
+engine, running     runs pipelines as streams; what one says about itself
+plan, reading       a pipeline's inputs and function as a query
+gate                rows of a topic to records, with a verdict on each
+quick, exact        the two ways to read a record: fast, and always right
+values, keys        values and keys of records, as ``core.codec`` has them
+writing, sinks      what a function returns to the rows of a topic or the lake
+sweeper             dead letters, each written once
+checkpoint          how far a query has come
+batch               the same function over a finished range
+failures            Spark's errors in the families of ``penstock.errors``
+expressions         ``core.expression`` on Spark
+schema, sqltext     record types, and pieces of SQL, in Spark's words
+==================  ==================================================================
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

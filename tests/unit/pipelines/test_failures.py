@@ -1,0 +1,74 @@
+"""What Spark raises becomes what a person can act on; no trace of the JVM reaches them."""
+
+import pytest
+from pyspark.errors import AnalysisException, StreamingQueryException
+
+from penstock import App, record
+from penstock.core.graph import Pipeline
+from penstock.errors import ConfigurationError, DefinitionError, TransientError
+from penstock.pipelines.failures import REFUSED_OUTPUT, of_definition, of_query
+
+TRACE = "\n\tat org.apache.spark.sql.Foo.bar(Foo.scala:1)\nCaused by: "
+
+
+@record(key="word")
+class Word:
+    word: str
+
+
+@pytest.fixture
+def pipeline() -> Pipeline:
+    words = App("failures").stream("words", Word)
+    return Pipeline(name="copy", function=lambda frame: frame, reads=(words,), writes=words)
+
+
+@pytest.mark.parametrize(
+    ("text", "family", "code"),
+    [
+        (f"Query failed{TRACE}[KAFKA_DATA_LOSS.X] gone", ConfigurationError, "offset.trimmed"),
+        (
+            f"Query failed{TRACE}java.io.IOException: No space left on device",
+            ConfigurationError,
+            "disk.full",
+        ),
+        (f"Query failed{TRACE}TimeoutException: no node", TransientError, "kafka.unreachable"),
+        (f"Query failed{TRACE}something else", TransientError, "pipeline.failed"),
+    ],
+)
+def test_the_end_of_a_query_names_its_cause_and_who_must_act(pipeline, text, family, code):
+    error = of_query(StreamingQueryException(text), pipeline)
+
+    assert isinstance(error, family)
+    assert error.code == code
+    assert "pipeline 'copy' stopped" in error.message
+    assert "\tat " not in str(error)
+
+
+def test_an_output_that_the_stream_would_refuse_is_the_authors_to_mend(pipeline):
+    text = f"[USER_RAISED_EXCEPTION] {REFUSED_OUTPUT}word must be text and is null SQLSTATE: P0001{TRACE}x"
+
+    error = of_query(StreamingQueryException(text), pipeline)
+
+    assert isinstance(error, DefinitionError)
+    (problem,) = error.problems
+    assert problem.message.endswith("words refuses: word must be text and is null")
+
+
+def test_a_plan_that_spark_refuses_is_shown_without_the_plan(pipeline):
+    error = of_definition(
+        AnalysisException(
+            "[UNRESOLVED_COLUMN] no column `wrod`. SQLSTATE: 42703;\n'Project ['wrod]\n+- x"
+        ),
+        pipeline,
+    )
+
+    assert isinstance(error, DefinitionError)
+    (problem,) = error.problems
+    assert problem.code == "pipeline.plan"
+    assert "Project" not in problem.message
+
+
+def test_what_the_function_itself_raises_is_named(pipeline):
+    error = of_definition(ZeroDivisionError("division by zero"), pipeline)
+
+    assert "ZeroDivisionError: division by zero" in str(error)
