@@ -285,9 +285,11 @@ def test_a_text_that_names_a_setting_stays_a_text(spark: SparkSession):
 
 def test_the_largest_expressions_run_on_spark(frame: DataFrame, records: list[Any]):
     large = [
-        "(" * 55 + "i" + ")" * 55,
-        "if(b_, 0, " * 55 + "i" + ")" * 55,
-        " - ".join(["i_"] * 55),
+        "(" * 38 + "i" + ")" * 38,
+        "if(b_, 0, " * 38 + "i" + ")" * 38,
+        " - ".join(["i_"] * 100),
+        " + ".join(["x * 2"] * 95),
+        "not " * 90 + "b_",
         " or ".join(f"i = {number}" for number in range(400)),
         f"i in ({', '.join(map(str, range(1500)))})",
         f"x in ({', '.join(f'{number}D' for number in range(-20, 20))}, -0.0D)",

@@ -5,7 +5,6 @@ comparisons; one of ``between``, ``in``, ``like``, ``rlike``, ``is``; ``not``; `
 """
 
 import re
-from collections.abc import Callable
 
 from penstock.core.expression import types
 from penstock.core.expression.fault import Fault, FaultError
@@ -25,17 +24,22 @@ from penstock.core.expression.syntax import (
 
 __all__ = ["read"]
 
-MAX_DEPTH = 60
-"""How deep an expression may be nested."""
+MAX_NESTING = 40
+"""How many parentheses, calls and cases may stand inside one another."""
+
+MAX_DEPTH = 100
+"""How many operations may stand upon one another, as the terms of a sum do."""
 
 MAX_INTERVAL = 10**18
 """How many microseconds an interval is shorter than; the years 1 to 9999 have fewer."""
 
-_FACTORS = ("*", "/", "%", "div")
-_TERMS = ("+", "-", "||")
-_COMPARISONS = {"=": "=", "==": "=", "<>": "<>", "!=": "<>", "<=>": "<=>"} | {
-    sign: sign for sign in ("<", "<=", ">", ">=")
+_LEVELS = {
+    **dict.fromkeys(("*", "/", "%", "div"), 3),
+    **dict.fromkeys(("+", "-", "||"), 2),
+    **dict.fromkeys(("=", "==", "<>", "!=", "<=>", "<", "<=", ">", ">="), 1),
 }
+"""How tightly a sign binds; signs of one level bind from left to right."""
+_SPELLED = {"==": "=", "!=": "<>"}
 _KEYWORDS = frozenset(
     {
         "and",
@@ -72,7 +76,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self._tokens = list(tokens(text))
         self._at = 0
-        self._depth = 0
+        self._nesting = 0
 
     def whole(self) -> Syntax:
         if self._ended():
@@ -114,26 +118,40 @@ class _Reader:
         return FaultError(Fault("expression.syntax", message, token.start, end, hint))
 
     def _expression(self) -> Syntax:
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            message = f"the expression is nested more than {MAX_DEPTH} deep"
-            raise FaultError(Fault("expression.too-large", message, self._now.start, self._now.end))
-        found = self._either()
-        self._depth -= 1
+        self._nesting += 1
+        if self._nesting > MAX_NESTING:
+            raise self._too_large(f"it is nested more than {MAX_NESTING} deep here")
+        found = self._chain("or", "and")
+        self._nesting -= 1
         return found
 
-    def _either(self) -> Syntax:
-        return self._chain("or", self._both)
+    def _too_large(self, message: str) -> FaultError:
+        end = max(self._now.end, self._now.start + 1)
+        return FaultError(Fault("expression.too-large", message, self._now.start, end))
 
-    def _both(self) -> Syntax:
-        return self._chain("and", self._negation)
-
-    def _chain(self, word: str, operand: Callable[[], Syntax]) -> Syntax:
+    def _chain(self, word: str, *tighter: str) -> Syntax:
         """Read operands joined by a word as one node, so that a long list is not a deep tree."""
-        found = [operand()]
-        while self._take(word):
-            found.append(operand())
-        return found[0] if len(found) == 1 else _call(word, *found)
+        found: list[Syntax] = []
+        while not found or self._take(word):
+            found.append(self._chain(*tighter) if tighter else self._negation())
+        return found[0] if len(found) == 1 else self._call(word, *found)
+
+    def _call(
+        self, name: str, *arguments: Syntax, start: int | None = None, end: int | None = None
+    ) -> Call:
+        return Call(
+            name=name,
+            arguments=arguments,
+            start=arguments[0].start if start is None else start,
+            end=arguments[-1].end if end is None else end,
+            depth=self._depth(*arguments),
+        )
+
+    def _depth(self, *parts: Syntax) -> int:
+        depth = 1 + max((part.depth for part in parts), default=0)
+        if depth > MAX_DEPTH:
+            raise self._too_large(f"more than {MAX_DEPTH} operations stand upon one another here")
+        return depth
 
     def _negation(self) -> Syntax:
         signs = []
@@ -141,11 +159,11 @@ class _Reader:
             signs.append(self._step())
         found = self._predicate()
         for sign in reversed(signs):
-            found = _call("not", found, start=sign.start)
+            found = self._call("not", found, start=sign.start)
         return found
 
     def _predicate(self) -> Syntax:
-        subject = self._comparison()
+        subject = self._operation()
         if self._take("is"):
             return self._is(subject)
         negated = self._now.word in ("not", "!") and bool(self._step())
@@ -158,37 +176,38 @@ class _Reader:
                 found = self._like(subject)
             case "rlike" | "regexp":
                 self._step()
-                found = _call("rlike", subject, self._comparison())
+                found = self._call("rlike", subject, self._operation())
             case _ if negated:
                 raise self._fault("after NOT comes BETWEEN, IN, LIKE or RLIKE here")
             case _:
                 return subject
-        return _call("not", found) if negated else found
+        return self._call("not", found) if negated else found
 
     def _is(self, subject: Syntax) -> Syntax:
         negated = bool(self._take("not", "!"))
-        match self._step().word:
+        token = self._step()
+        match token.word:
             case "null":
-                return _call("is not null" if negated else "is null", subject, end=self._past)
+                return self._call("is not null" if negated else "is null", subject, end=self._past)
             case "true" | "false" as word:
                 right = Constant(value=word == "true", type=types.BOOLEAN, **self._last)
-                found = _call("<=>", subject, right)
+                found = self._call("<=>", subject, right)
             case "unknown":
-                return _call("is not null" if negated else "is null", subject, end=self._past)
+                return self._call("is not null" if negated else "is null", subject, end=self._past)
             case "distinct":
                 self._expect("from")
-                found = _call("<=>", subject, self._comparison())
+                found = self._call("<=>", subject, self._operation())
                 negated = not negated
             case _:
-                self._at -= 1
-                raise self._fault("after IS comes [NOT] NULL, TRUE, FALSE or DISTINCT FROM")
-        return _call("not", found) if negated else found
+                message = "after IS comes [NOT] NULL, TRUE, FALSE or DISTINCT FROM"
+                raise self._fault(message, token=token)
+        return self._call("not", found) if negated else found
 
     def _between(self, subject: Syntax) -> Syntax:
         self._step()
-        low = self._comparison()
+        low = self._operation()
         self._expect("and")
-        return _call("between", subject, low, self._comparison())
+        return self._call("between", subject, low, self._operation())
 
     def _in(self, subject: Syntax) -> Syntax:
         self._step()
@@ -196,53 +215,40 @@ class _Reader:
         items = self._list()
         if not items:
             raise self._fault("the list of IN is empty")
-        return _call("in", subject, *items, end=self._past)
+        return self._call("in", subject, *items, end=self._past)
 
     def _like(self, subject: Syntax) -> Syntax:
         self._step()
-        pattern = self._comparison()
+        pattern = self._operation()
         if not self._take("escape"):
-            return _call("like", subject, pattern)
+            return self._call("like", subject, pattern)
         if self._now.kind is not Kind.TEXT:
             raise self._fault("after ESCAPE comes one character in quotes")
         token = self._step()
         escape = Constant(value=token.value, type=types.STRING, start=token.start, end=token.end)
-        return _call("like", subject, pattern, escape)
+        return self._call("like", subject, pattern, escape)
 
-    def _comparison(self) -> Syntax:
-        return self._binary(_COMPARISONS, self._term)
-
-    def _term(self) -> Syntax:
-        return self._binary({word: word for word in _TERMS}, self._factor)
-
-    def _factor(self) -> Syntax:
-        return self._binary({word: word for word in _FACTORS}, self._signed)
-
-    def _binary(self, words: dict[str, str], operand: Callable[[], Syntax]) -> Syntax:
-        found, count = operand(), 0
-        while sign := self._take(*words):
-            found = _call(words[sign], found, operand())
-            count += 1
-            if self._depth + count > MAX_DEPTH:
-                message = f"more than {MAX_DEPTH} operations follow one another"
-                raise self._fault(message, "put some in parentheses")
+    def _operation(self, level: int = 1) -> Syntax:
+        """Read operands joined by signs that bind at least as tightly as the level."""
+        found = self._signed()
+        while (binds := _LEVELS.get(sign := self._now.word, 0)) >= level:
+            self._step()
+            found = self._call(_SPELLED.get(sign, sign), found, self._operation(binds + 1))
         return found
 
     def _signed(self) -> Syntax:
-        token = self._now
-        if token.word == "+":
+        signs = []
+        while self._now.word == "-":
+            signs.append(self._step().start)
+        if self._now.word == "+":
             raise self._fault("a plus before a value does nothing", "leave it out")
-        if token.word != "-":
-            return self._primary()
-        self._step()
-        if self._now.kind is Kind.NUMBER:
+        if signs and self._now.kind is Kind.NUMBER:
             # As in Spark, the sign belongs to the number: -9223372036854775808 is a bigint.
-            return self._postfix(self._number(start=token.start, negative=True))
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise self._fault(f"the expression is nested more than {MAX_DEPTH} deep")
-        found = _call("-x", self._signed(), start=token.start)
-        self._depth -= 1
+            found = self._postfix(self._number(start=signs.pop(), negative=True))
+        else:
+            found = self._primary()
+        for start in reversed(signs):
+            found = self._call("-x", found, start=start)
         return found
 
     def _number(self, *, start: int, negative: bool = False) -> Syntax:
@@ -295,25 +301,26 @@ class _Reader:
             )
         if self._take("("):
             arguments = self._list()
-            return Call(name=word, arguments=arguments, start=token.start, end=self._past)
+            spot = {"start": token.start, "end": self._past, "depth": self._depth(*arguments)}
+            return Call(name=word, arguments=arguments, **spot)
         return Name(name=token.value, **self._last)
 
     def _postfix(self, found: Syntax) -> Syntax:
-        while True:
-            if self._take("["):
+        while sign := self._take("[", "."):
+            if sign == "[":
                 index = self._expression()
                 self._expect("]")
-                found = Item(of=found, index=index, start=found.start, end=self._past)
-            elif self._now.word == ".":
-                self._step()
-                if self._now.kind not in (Kind.NAME, Kind.QUOTED):
-                    raise self._fault("after a point comes the name of a field")
-                name = self._step().value
-                found = Member(of=found, name=name, start=found.start, end=self._past)
-                if self._now.word == "(":
-                    raise self._fault("functions have no qualified names")
-            else:
-                return found
+                spot = {"start": found.start, "end": self._past}
+                found = Item(of=found, index=index, depth=self._depth(found, index), **spot)
+                continue
+            if self._now.kind not in (Kind.NAME, Kind.QUOTED):
+                raise self._fault("after a point comes the name of a field")
+            name = self._step().value
+            spot = {"start": found.start, "end": self._past}
+            found = Member(of=found, name=name, depth=self._depth(found), **spot)
+            if self._now.word == "(":
+                raise self._fault("functions have no qualified names")
+        return found
 
     def _list(self) -> tuple[Syntax, ...]:
         """Read expressions up to the closing parenthesis."""
@@ -336,12 +343,15 @@ class _Reader:
             raise self._fault("CASE has no WHEN")
         otherwise = self._expression() if self._take("else") else None
         end = self._expect("end").end
+        parts = [part for pair in branches for part in pair]
+        parts += [part for part in (subject, otherwise) if part is not None]
         return Case(
             subject=subject,
             branches=tuple(branches),
             otherwise=otherwise,
             start=token.start,
             end=end,
+            depth=self._depth(*parts),
         )
 
     def _cast(self, token: Token) -> Syntax:
@@ -357,7 +367,8 @@ class _Reader:
                 numbers.append(int(self._step().value))
             self._expect(")")
         type_ = named_type(name, tuple(numbers))
-        return Cast(operand=operand, type=type_, start=token.start, end=self._expect(")").end)
+        spot = {"start": token.start, "end": self._expect(")").end}
+        return Cast(operand=operand, type=type_, depth=self._depth(operand), **spot)
 
     def _interval(self, token: Token) -> Syntax:
         sign = -1 if self._take("-") else 1
@@ -384,12 +395,3 @@ class _Reader:
         """The place of the token just read."""
         token = self._tokens[self._at - 1]
         return {"start": token.start, "end": token.end}
-
-
-def _call(name: str, *arguments: Syntax, start: int | None = None, end: int | None = None) -> Call:
-    return Call(
-        name=name,
-        arguments=arguments,
-        start=arguments[0].start if start is None else start,
-        end=arguments[-1].end if end is None else end,
-    )

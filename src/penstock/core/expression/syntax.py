@@ -12,10 +12,11 @@ __all__ = ["Call", "Case", "Cast", "Constant", "Interval", "Item", "Member", "Na
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spot:
-    """Where in the text a node stands."""
+    """Where in the text a node stands, and how many nodes are below one another in it."""
 
     start: int
     end: int
+    depth: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

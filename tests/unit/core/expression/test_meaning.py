@@ -279,11 +279,13 @@ def test_names_and_texts_that_look_like_variables_of_the_source_do_no_harm():
 
 
 def test_the_deepest_expression_compiles():
-    nested = "if(none > 1, 0, " * 55 + "number" + ")" * 55
-    summed = "number" + " - (none + 1" * 25 + ")" * 25
+    nested = "if(none > 1, 0, " * 38 + "number" + ")" * 38
+    summed = "number" + " - (none + 1" * 38 + ")" * 38
+    chained = " + ".join(["celsius * 2"] * 90)
 
     assert value(nested) == 7
     assert value(summed) is None
+    assert value(chained) == 63.0 * 90
 
 
 def test_an_expression_travels_to_another_process():
