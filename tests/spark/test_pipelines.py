@@ -30,9 +30,9 @@ from penstock.pipelines.batch import run_batch
 from penstock.pipelines.engine import find_pipeline, run_pipelines
 from penstock.pipelines.plan import start_query
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(500)
 
-WAIT_SECONDS = 90
+WAIT_SECONDS = 150
 
 
 @record(key="word")
