@@ -172,13 +172,14 @@ def test_an_output_without_a_stream_blames_the_service():
     assert headers["penstock.reason"].startswith(b"count gave what cannot be used: it gives a Word")
 
 
-def test_an_output_whose_key_is_not_of_its_type_blames_the_service():
+def test_an_output_whose_key_is_not_of_its_type_is_a_dead_letter_of_the_service():
     def confuse(word: Word) -> Count:
         return Count(None, 1)  # type: ignore[arg-type]
 
     ((topic, _, _, headers),) = run(step_of(confuse), word("a"))
     assert topic == "demo.dead-letters"
-    assert headers["penstock.code"] == b"user.raised"
+    assert headers["penstock.code"] == b"data.not-encodable"
+    assert b"its key" in headers["penstock.reason"]
 
 
 def test_a_state_value_of_the_wrong_type_blames_the_record_and_is_taken_back():
