@@ -227,7 +227,7 @@ def test_a_record_of_every_type_survives_spark(ground):
 
 
 def test_real_time_mode_passes_records_on_and_buries_the_bad(ground):
-    words = ground.app.stream(ground.topic("words"), Word)
+    words = ground.app.stream(ground.topic("words"), Word, partitions=1)
     loud = ground.app.stream(ground.topic("loud"), Word)
 
     @ground.app.pipeline(reads=words, writes=loud, trigger=real_time(checkpoint_every="5s"))
@@ -243,8 +243,23 @@ def test_real_time_mode_passes_records_on_and_buries_the_bad(ground):
     assert sorted(found.key for found in ground.read("loud")) == [b"A", b"B"]
 
 
+def test_real_time_mode_is_refused_where_a_partition_would_wait_for_a_slot(ground):
+    words = ground.app.stream(ground.topic("words"), Word, partitions=2)
+    loud = ground.app.stream(ground.topic("loud"), Word)
+
+    @ground.app.pipeline(reads=words, writes=loud, trigger=real_time(checkpoint_every="5s"))
+    def shout(words: DataFrame) -> DataFrame:
+        return words
+
+    ground.declare()
+    with pytest.raises(ConfigurationError) as caught:
+        run_pipelines(ground.graph, ["shout"], ground.site(threading.Event()))
+    assert caught.value.code == "spark.slots"
+    assert "needs 3 slots" in caught.value.message
+
+
 def test_real_time_mode_is_refused_with_the_reason_where_the_plan_keeps_state(ground):
-    words = ground.app.stream(ground.topic("words"), Word)
+    words = ground.app.stream(ground.topic("words"), Word, partitions=1)
     counts = ground.app.table(ground.topic("counts"), Count)
 
     @ground.app.pipeline(reads=words, writes=counts, trigger=real_time(checkpoint_every="5s"))

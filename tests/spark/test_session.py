@@ -62,9 +62,9 @@ def test_a_session_says_nothing_on_the_terminal_and_ends_with_its_block(tmp_path
         """
         import pyspark
         handler = __import__("signal").getsignal(2)
-        with session(Settings(), places, name="quiet", slots=5) as spark:
+        with session(Settings(), places, name="quiet", held=3) as spark:
             assert spark.range(3).count() == 3
-            assert spark.sparkContext.master == "local[5,4]"
+            assert spark.sparkContext.master == f"local[{len(os.sched_getaffinity(0)) + 3},4]"
             assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
             with session(Settings(), places, name="inner") as inner:
                 assert inner is spark

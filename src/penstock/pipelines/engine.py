@@ -12,7 +12,7 @@ from penstock.core.graph import Graph, Pipeline
 from penstock.core.place import did_you_mean
 from penstock.core.report import PartReport
 from penstock.errors import ConfigurationError
-from penstock.pipelines.plan import slots_of, start_query
+from penstock.pipelines.plan import held_slots, start_query
 from penstock.pipelines.running import RunningPipeline
 from penstock.pipelines.session import session
 
@@ -33,8 +33,9 @@ def run_pipelines(graph: Graph, names: Sequence[str], site: Site) -> None:
         site.report(
             PartReport(part=pipeline.name, kind="pipeline", state="starting", at=time.time())
         )
-    slots = sum(slots_of(pipeline) for pipeline in pipelines)
-    with session(site.settings, site.places, name=f"{graph.app}.{names[0]}", slots=slots) as spark:
+    held = sum(held_slots(pipeline) for pipeline in pipelines)
+    with session(site.settings, site.places, name=f"{graph.app}.{names[0]}", held=held) as spark:
+        _check_slots(spark, held)
         _run(graph, pipelines, site, spark)
 
 
@@ -49,6 +50,18 @@ def find_pipeline(graph: Graph, name: str) -> Pipeline:
         code="part.unknown",
         hint=did_you_mean(name, names),
     )
+
+
+def _check_slots(spark: SparkSession, held: int) -> None:
+    """Refuse what Spark would not: partitions that wait for a slot for ever, and say nothing."""
+    there = spark.sparkContext.defaultParallelism
+    if held and held >= there:
+        raise ConfigurationError(
+            f"real-time mode needs {held + 1} slots, {spark.sparkContext.master} has {there}",
+            code="spark.slots",
+            detail="one for each partition that is read, and one for everything else",
+            hint=f"set spark.master to local[*], or local[{held + 1}], or a larger cluster",
+        )
 
 
 def _run(graph: Graph, pipelines: Sequence[Pipeline], site: Site, spark: SparkSession) -> None:

@@ -14,11 +14,11 @@ from penstock.pipelines.reading import lake_rows, observed_name, records, topic_
 from penstock.pipelines.sinks import lake_path, stream_writer
 from penstock.pipelines.writing import typed
 
-__all__ = ["checkpoint_of", "output_of", "slots_of", "start_query"]
+__all__ = ["checkpoint_of", "held_slots", "output_of", "start_query"]
 
 
-def slots_of(pipeline: Pipeline) -> int:
-    """Return how many tasks of a pipeline must run side by side: real-time mode wants all."""
+def held_slots(pipeline: Pipeline) -> int:
+    """Return how many slots a pipeline keeps: in real-time mode one for each partition it reads."""
     if not isinstance(pipeline.trigger, RealTime):
         return 0
     return sum(data.topic.partitions for data in pipeline.reads if not isinstance(data, Lake))

@@ -61,12 +61,12 @@ class _Files:
 
 @contextmanager
 def session(
-    settings: Settings, places: Places, *, name: str, slots: int = 0
+    settings: Settings, places: Places, *, name: str, held: int = 0
 ) -> Iterator[SparkSession]:
     """Give this process's Spark session and end it, JVM included, with the block.
 
-    A session that runs already in this process is joined, and left running. ``slots`` is how many
-    tasks must be able to run side by side; a master of ``local[*]`` grows to it.
+    A session that runs already in this process is joined, and left running. ``held`` is how many
+    tasks keep a slot for as long as they run; a master of ``local[*]`` has so many more.
 
     Raises ConfigurationError where Java or the jars are missing or the JVM does not start.
     """
@@ -76,7 +76,7 @@ def session(
         return
     files = _Files.of(places, name)
     try:
-        found = _start(settings.spark, files, name=name, slots=slots)
+        found = _start(settings.spark, files, name=name, held=held)
         try:
             yield found
         finally:
@@ -98,7 +98,7 @@ def local_session(directory: Path | None = None) -> SparkSession:
     return _start(settings, _Files.of(Places(directory), "test"), name="test")
 
 
-def _start(settings: SparkSettings, files: _Files, *, name: str, slots: int = 0) -> SparkSession:
+def _start(settings: SparkSettings, files: _Files, *, name: str, held: int = 0) -> SparkSession:
     # Read by PySpark itself and by the scripts that start the JVM; a SPARK_HOME of another version
     # or a `python3` without our packages would fail far from its cause.
     os.environ.update(
@@ -108,19 +108,19 @@ def _start(settings: SparkSettings, files: _Files, *, name: str, slots: int = 0)
         PYSPARK_DRIVER_PYTHON=sys.executable,
     )
     conf = SparkConf(loadDefaults=False)
-    for key, value in _options(settings, files, name=name, slots=slots).items():
+    for key, value in _options(settings, files, name=name, held=held).items():
         conf.set(key, value)
     with _our_interrupt_handler():
         gateway = _launch(conf, files)
         return SparkSession(SparkContext(conf=conf, gateway=gateway))
 
 
-def _options(settings: SparkSettings, files: _Files, *, name: str, slots: int) -> dict[str, str]:
+def _options(settings: SparkSettings, files: _Files, *, name: str, held: int) -> dict[str, str]:
     local = settings.master.startswith("local")
     cores = len(os.sched_getaffinity(0))
     options = {
         "spark.app.name": f"penstock.{name}",
-        "spark.master": _master(settings.master, max(cores, slots)),
+        "spark.master": _master(settings.master, cores + held),
         "spark.driver.memory": settings.driver_memory,
         "spark.driver.extraJavaOptions": _java_options(files),
         "spark.local.dir": str(files.scratch.path),
