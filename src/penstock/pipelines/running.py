@@ -37,13 +37,26 @@ class _Totals:
     written: int = 0
     buried: int = 0
 
+    def add(self, progress: Any, *, rejected: int, buried: int) -> None:
+        observed = _observed(progress)
+        # A plan that uses an input twice reads it twice, and its gate counts it once.
+        self.received += (
+            sum(row[RECEIVED] for row in observed) if observed else progress["numInputRows"]
+        )
+        self.rejected += rejected
+        self.deletions += sum(row[DELETIONS] for row in observed)
+        self.written += max(0, progress["sink"]["numOutputRows"] or 0)
+        self.buried += buried
+
     def counts(self) -> Counts:
+        # A sweep may have found letters of an earlier run, too.
+        buried = min(self.buried, self.rejected)
         return Counts(
             received=self.received,
             passed=self.received - self.rejected - self.deletions,
             filtered=self.deletions,
-            dead_lettered=self.buried,
-            in_flight=self.rejected - self.buried,
+            dead_lettered=buried,
+            in_flight=self.rejected - buried,
             written=self.written,
         )
 
@@ -72,7 +85,7 @@ class RunningPipeline:
         self._sweeper = Sweeper(graph, pipeline, site, spark, into=graph.dead_letters.name)
         self._topics = Topics(_impatient(site.connection))
         self._totals = _Totals()
-        self._batch = -1
+        self._seen = (-1, "")
         self._reached = committed_offsets(spark, checkpoint_of(graph, pipeline, site))
         self._unswept = dict(self._reached)
         self._last: dict[str, Any] = {}
@@ -120,34 +133,23 @@ class RunningPipeline:
             self._unswept = {}
         for progress in self._fresh():
             start, end = _range(progress)
-            rejected = self._count(progress)
-            self._totals.buried += self._sweeper.follow(
-                start, end, rejected=rejected > 0 or self._real_time
+            rejected = sum(row[REJECTED] for row in _observed(progress))
+            buried = self._sweeper.follow(start, end, rejected=rejected > 0 or self._real_time)
+            self._totals.add(
+                progress, rejected=buried if self._real_time else rejected, buried=buried
             )
             self._reached |= end
-            self._batch = progress["batchId"]
+            self._seen = _identity(progress)
             self._last = progress
         if time.monotonic() - self._saved_at > _SAVE_SECONDS:
             self._sweeper.save()
             self._saved_at = time.monotonic()
 
     def _fresh(self) -> Iterator[Any]:
-        """Yield the progress of batches that were not seen yet, oldest first."""
+        """Yield the progress that was not seen yet, oldest first."""
         for progress in self.query.recentProgress:
-            if progress["batchId"] > self._batch:
+            if _identity(progress) > self._seen:
                 yield progress
-
-    def _count(self, progress: Any) -> int:
-        observed = [row.asDict() for row in (progress["observedMetrics"] or {}).values()]
-        rejected: int = sum(row[REJECTED] for row in observed)
-        if observed:
-            self._totals.received += sum(row[RECEIVED] for row in observed)
-        else:
-            self._totals.received += progress["numInputRows"]
-        self._totals.rejected += rejected
-        self._totals.deletions += sum(row[DELETIONS] for row in observed)
-        self._totals.written += max(0, progress["sink"]["numOutputRows"] or 0)
-        return rejected
 
     def _report(self) -> PartReport:
         try:
@@ -194,12 +196,21 @@ class RunningPipeline:
         if not self._last:
             return {}
         spent = self._last["durationMs"].get("triggerExecution", 0)
-        detail = {"batch": str(self._batch), "batch duration": f"{spent} ms"}
+        detail = {"batch": str(self._last["batchId"]), "batch duration": f"{spent} ms"}
         if watermark := (self._last["eventTime"] or {}).get("watermark"):
             detail["watermark"] = watermark
         if operators := self._last["stateOperators"]:
             detail["state rows"] = str(sum(each["numRowsTotal"] for each in operators))
         return detail
+
+
+def _identity(progress: Any) -> tuple[int, str]:
+    """Return what orders progress: an idle query reports its next batch, again and again."""
+    return progress["batchId"], progress["timestamp"]
+
+
+def _observed(progress: Any) -> list[dict[str, int]]:
+    return [row.asDict() for row in (progress["observedMetrics"] or {}).values()]
 
 
 def _range(progress: Any) -> tuple[Offsets, Offsets]:
