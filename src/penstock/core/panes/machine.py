@@ -8,9 +8,9 @@ finished, and *expires* when the watermark reaches its end plus the allowed late
 pane for what no pane has shown. An element for a closed or expired window is late and is returned.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from penstock.core.panes.combiner import Combiner
 from penstock.core.panes.pane import LateElement, Pane, Timing
@@ -24,10 +24,19 @@ from penstock.core.panes.windows import (
     joined,
 )
 
-__all__ = ["Element", "KeyState", "Outcome", "PaneMachine", "WindowState", "Windowing"]
+__all__ = ["Element", "KeyState", "Outcome", "PaneMachine", "Partial", "WindowState", "Windowing"]
 
-Element = tuple[int, Any]
-"""Event time and value."""
+Element = tuple[int, Any] | tuple[int, Any, Any]
+"""Event time, value, and what names the element where it turns out to be late."""
+
+
+class Partial(NamedTuple):
+    """Elements of one window that were combined before they came here, as an engine may."""
+
+    window: Window
+    held: Any
+    times: Sequence[int]
+    origins: Sequence[Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +126,31 @@ class PaneMachine:
             self._ask(key, window, at, outcome)
         return outcome
 
+    def add_partials(self, key: KeyState, partials: Iterable[Partial], at: At) -> Outcome:
+        """Take one batch of elements that were combined by window: as :meth:`add`, but faster.
+
+        Not for sessions and count windows, where an element's window depends on the others.
+        """
+        outcome = Outcome()
+        touched: dict[Window, None] = {}
+        for partial in partials:
+            window = partial.window
+            if at.watermark >= self._expiry(window):
+                outcome.late += _late_partial(partial, "expired", at)
+                continue
+            state = key.windows.get(window)
+            if state is None:
+                state = key.windows[window] = self._open(window, at)
+            if state.closed:
+                outcome.late += _late_partial(partial, "closed", at)
+            else:
+                state.held = self._combiner.merge(state.held, partial.held)
+                self._count(state, partial.times, self._scene(window, at), at)
+                touched[window] = None
+        for window in touched:
+            self._ask(key, window, at, outcome)
+        return outcome
+
     def advance(self, key: KeyState, at: At) -> Outcome:
         """Follow the watermark and the clock: ends, expiries and delays that are due."""
         outcome = Outcome()
@@ -157,14 +191,19 @@ class PaneMachine:
         return WindowState(self._combiner.zero(), self._trigger.fresh(), ended=ended, late=ended)
 
     def _take(self, state: WindowState, elements: Sequence[Element], scene: Scene, at: At) -> None:
-        for time, value in elements:
-            state.held = self._combiner.add(state.held, value)
-            # An element behind the watermark does not move the pane's stamp.
-            if time >= at.watermark:
-                state.stamp = self._stamp(state.stamp, time)
-        state.total += len(elements)
-        state.unseen += len(elements)
-        self._trigger.see(state.trigger, len(elements), scene)
+        for element in elements:
+            state.held = self._combiner.add(state.held, element[1])
+        self._count(state, [element[0] for element in elements], scene, at)
+
+    def _count(self, state: WindowState, times: Sequence[int], scene: Scene, at: At) -> None:
+        if self._windowing.stamp != "end":
+            for time in times:
+                # An element behind the watermark does not move the pane's stamp.
+                if time >= at.watermark:
+                    state.stamp = self._stamp(state.stamp, time)
+        state.total += len(times)
+        state.unseen += len(times)
+        self._trigger.see(state.trigger, len(times), scene)
 
     def _stamp(self, one: int | None, other: int | None) -> int | None:
         if one is None or other is None:
@@ -299,4 +338,12 @@ class PaneMachine:
 def _late(
     element: Element, window: Window, reason: Literal["expired", "closed"], at: At
 ) -> LateElement:
-    return LateElement(element[0], element[1], window, reason, at.watermark - element[0])
+    time, value, *origin = element
+    return LateElement(time, value, window, reason, at.watermark - time, *origin)
+
+
+def _late_partial(
+    partial: Partial, reason: Literal["expired", "closed"], at: At
+) -> Iterator[LateElement]:
+    for time, origin in zip(partial.times, partial.origins, strict=True):
+        yield LateElement(time, None, partial.window, reason, at.watermark - time, origin)

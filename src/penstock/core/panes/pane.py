@@ -42,3 +42,5 @@ class LateElement:
     reason: Literal["expired", "closed"]
     lateness: int
     """How far the watermark was past the element."""
+    origin: Any = None
+    """What names the element outside the machine: where it stands on the log."""
