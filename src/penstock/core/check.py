@@ -173,7 +173,7 @@ def _gives(service: Service, signature: Signature) -> Iterator[Problem]:
 
 
 def _keyed_state(service: Service) -> Iterator[Problem]:
-    if not service.states:
+    if not service.keeps_state:
         return
     for data in service.reads:
         if not data.record.schema.key or data.topic.partitioning != "key":

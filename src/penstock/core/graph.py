@@ -165,6 +165,11 @@ class Service:
     place: Place | None = field(default=None, compare=False, repr=False)
     kind: Literal["service"] = field(default="service", init=False)
 
+    @property
+    def keeps_state(self) -> bool:
+        """Whether it remembers anything per key, so that it needs keys and a changelog."""
+        return bool(self.states)
+
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Call the user's function itself, as its own tests do."""
         return self.function(*arguments, **named)
@@ -223,7 +228,7 @@ class Graph:
         changelogs = (
             self.changelog(part)
             for part in self.parts
-            if isinstance(part, Service) and part.states and part.reads
+            if isinstance(part, Service) and part.keeps_state and part.reads
         )
         return (*(data.topic for data in self.on_log), self.dead_letters, *changelogs)
 

@@ -186,6 +186,7 @@ class Assignment:
         reader.seek(elsewhere)
         reader.resume(task.positions)
         self.sought |= set(elsewhere)
+        task.open()
         held.task = task
         self.running |= dict.fromkeys(held.partitions, task)
 
@@ -218,6 +219,7 @@ class Assignment:
         """Let a share run no more, and remember what it has counted."""
         for partition in held.partitions:
             del self.running[partition]
+        task.step.close()
         self.sought -= held.partitions
         self._past = total(self._past, task.step.tally.committed())
         self._last_dead_letter = task.step.last_dead_letter or self._last_dead_letter

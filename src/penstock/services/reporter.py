@@ -111,7 +111,7 @@ class Reporter:
         }
         if restoring := [f"{each.share}: {each.progress}" for each in assignment.takeovers()]:
             detail["restoring"] = ", ".join(restoring)
-        if self._service.states:
+        if self._service.keeps_state:
             detail["keys"] = str(sum(len(task.step.states) for task in assignment.tasks()))
         if dead := assignment.last_dead_letter:
             detail["last dead letter"] = dead

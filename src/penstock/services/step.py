@@ -52,6 +52,23 @@ class Step:
         self._tables = {data.topic.name for data in service.reads if isinstance(data, Table)}
         self._call = _bind(service, self.states)
 
+    def open(self, number: int) -> None:
+        """Begin: the state of this partition number is restored."""
+
+    def close(self) -> None:
+        """End; nothing is handled any more."""
+
+    def wakes_at(self) -> datetime | None:
+        """Return when :meth:`tick` has something to do; None: nothing waits for the clock."""
+        return None
+
+    def tick(self, send: Send) -> bool:  # noqa: ARG002 - nothing waits for a time yet
+        """Do what the clock and the event time make due; True: something was sent or changed."""
+        return False
+
+    def advance(self, event_time_at: datetime) -> None:
+        """Take note of an event time, as if a record of each stream had come with it."""
+
     def run(self, topic: str, records: Iterable[RawRecord], send: Send) -> None:
         """Handle records of one topic in order, passing what they give to ``send``.
 

@@ -5,12 +5,14 @@ an idempotent producer on a broker, a list in the test driver.
 """
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Protocol
 
 from penstock.backbone.logrecord import Offsets, Partition, RawRecord
 from penstock.core.graph import Graph, Service
+from penstock.services.kinds import make_step
 from penstock.services.outputs import Send
-from penstock.services.step import Clock, Step
+from penstock.services.step import Clock
 
 __all__ = ["Delivery", "Task", "share_of"]
 
@@ -48,7 +50,7 @@ def share_of(service: Service, partition: Partition) -> str:
     workers must never share one. A colon is in no topic's name.
     """
     topic, number = partition
-    alone = service.states or len(service.reads) == 1
+    alone = service.keeps_state or len(service.reads) == 1
     return str(number) if alone else f"{topic}:{number}"
 
 
@@ -70,13 +72,15 @@ class Task:
         delivery: Delivery,
         clock: Clock,
     ) -> None:
-        self.step = Step(graph, service, clock=clock)
+        self.step = make_step(graph, service, clock=clock)
         self.positions = dict(starts)
         self.committed = dict(starts)
         self.number = number
+        self._clock = clock
         self._delivery = delivery
         self._changelog = graph.changelog(service).name
         self._begun = False
+        self._ticked = False
         self._end: Callable[[], None] | None = None
         self._moved: dict[Partition, int] = {}
 
@@ -88,12 +92,16 @@ class Task:
     @property
     def dirty(self) -> bool:
         """Return whether there is anything to commit."""
-        return bool(self._moved)
+        return self._ticked or bool(self._moved)
 
     @property
     def in_doubt(self) -> bool:
         """Return whether its last commit failed and may have happened all the same."""
         return self._delivery.in_doubt
+
+    def open(self) -> None:
+        """Begin, with the state restored."""
+        self.step.open(self.number)
 
     def handle(self, partition: Partition, records: Sequence[RawRecord]) -> None:
         """Handle records of one partition; those before its position were handled already."""
@@ -102,11 +110,24 @@ class Task:
             records = [record for record in records if (record.offset() or 0) >= position]
             if not records:
                 return
-        if not self._begun:
-            self._delivery.begin()
-            self._begun = True
+        self._begin()
         self.step.run(partition[0], records, self._delivery.send)
         self._move(partition, (records[-1].offset() or 0) + 1)
+
+    def tick(self) -> bool:
+        """Do what the clock has made due; return whether there is something new to commit."""
+        wakes_at = self.step.wakes_at()
+        if wakes_at is None or wakes_at > self._clock():
+            return False
+        self._begin()
+        ticked = self.step.tick(self._delivery.send)
+        self._ticked |= ticked
+        return ticked
+
+    def advance(self, event_time_at: datetime) -> None:
+        """Take note of an event time, as if a record of each stream had come with it."""
+        self.step.advance(event_time_at)
+        self._ticked = True
 
     def skip_to(self, partition: Partition, offset: int) -> None:
         """Move past offsets that hold no records: the marks that transactions leave behind."""
@@ -118,14 +139,13 @@ class Task:
 
         Nothing may be handled before :meth:`end_commit`.
         """
-        if not self._moved:
+        if not self.dirty:
             return
-        if not self._begun:
-            self._delivery.begin()
+        self._begin()
         send = self._delivery.send
         for key, value in self.step.states.changes():
             send(self._changelog, key=key, value=value, partition=self.number)
-        self._end = self._delivery.commit(self._moved)
+        self._end = self._delivery.commit(self._moved or self.positions)
 
     def end_commit(self) -> None:
         """Wait until it is durable; nothing happens where nothing was begun."""
@@ -136,7 +156,7 @@ class Task:
         self.step.states.settle()
         self.step.tally.commit()
         self.committed |= self._moved
-        self._begun = False
+        self._begun = self._ticked = False
         self._moved = {}
 
     def commit(self) -> None:
@@ -148,6 +168,11 @@ class Task:
         """Give up what is not committed."""
         self.step.tally.discard()
         self._delivery.close()
+
+    def _begin(self) -> None:
+        if not self._begun:
+            self._delivery.begin()
+            self._begun = True
 
     def _move(self, partition: Partition, offset: int) -> None:
         self.positions[partition] = self._moved[partition] = offset

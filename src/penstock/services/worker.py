@@ -125,6 +125,9 @@ class Worker:
                 commit_at = min(commit_at, now + interval)
                 self._handle(records)
                 now = monotonic()
+            if self._tick():
+                commit_at = min(commit_at, now + interval)
+                now = monotonic()
             if now >= tick_at:
                 tick_at = now + _TICK_SECONDS
                 self.trouble = consumer.trouble() or self._outside()
@@ -142,7 +145,10 @@ class Worker:
 
     def _wait(self, commit_at: float) -> float:
         longest = _TAKEOVER_SECONDS if self.assignment.takeovers() else _IDLE_SECONDS
-        return min(longest, max(0.0, commit_at - monotonic()))
+        wakes = [wake for task in self.assignment.tasks() if (wake := task.step.wakes_at())]
+        if wakes:
+            longest = min(longest, (min(wakes) - _now()).total_seconds())
+        return max(0.0, min(longest, commit_at - monotonic()))
 
     def _handle(self, records: Sequence[RawRecord]) -> None:
         for partition, several in _by_partition(records):
@@ -153,6 +159,16 @@ class Worker:
                 except TransientError as error:
                     self.assignment.fail(task, error)
                 self.assignment.sought.discard(partition)
+
+    def _tick(self) -> bool:
+        """Let each task do what the clock has made due; return whether any of them did."""
+        ticked = False
+        for task in self.assignment.tasks():
+            try:
+                ticked |= task.tick()
+            except TransientError as error:
+                self.assignment.fail(task, error)
+        return ticked
 
     def _skip_marks(self, consumer: Consumer) -> bool:
         """Move past what holds no records, so that a group that has read all has no lag."""
@@ -167,7 +183,7 @@ class Worker:
         return any(task.uncommitted >= limit for task in self.assignment.tasks())
 
     def _ground(self) -> Ground:
-        stateful = bool(self._service.states)
+        stateful = self._service.keeps_state
         return Ground(
             connection=self._connection,
             changelog=self._graph.changelog(self._service).name if stateful else None,

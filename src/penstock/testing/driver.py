@@ -182,8 +182,12 @@ class Driver:
         return self._engine.counts(service)
 
     def advance_clock(self, span: str | timedelta) -> None:
-        """Move the clock on."""
-        self._clock.advance(span)
+        """Move the clock on, stopping wherever something is due on the way."""
+        target_at = self.now_at + duration(span)
+        while (wakes_at := self._engine.wakes_at()) and self.now_at < wakes_at <= target_at:
+            self._clock.advance(wakes_at - self.now_at)
+            self._engine.flow()
+        self._clock.advance(target_at - self.now_at)
         self._engine.flow()
 
     def advance_event_time(self, to: datetime | str | timedelta) -> None:
@@ -193,6 +197,7 @@ class Driver:
         if self._event_time_at is not None and to < self._event_time_at:
             raise ValueError(f"event time cannot go back to {to.isoformat()}")
         self._event_time_at = to
+        self._engine.advance(to)
         self._engine.flow()
 
     def commit(self, service: Service | None = None) -> None:

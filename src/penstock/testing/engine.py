@@ -1,5 +1,7 @@
 """The services of an application, on a log in memory: one thread, no clock, no waiting."""
 
+from datetime import datetime
+
 from penstock.backbone.logrecord import Offsets, Partition
 from penstock.core.graph import Graph, Service
 from penstock.core.report import Counts
@@ -37,6 +39,7 @@ class MemoryEngine:
         """Take a service down, or all: what they did not commit is gone."""
         for name, tasks in self._chosen(service).items():
             for task in tasks:
+                task.step.close()
                 task.close()
             self._past[name] = self.counts(self._services[name])
             del self._tasks[name]
@@ -56,6 +59,17 @@ class MemoryEngine:
         text = f"records still go round after {MAX_ROUNDS} rounds: {', '.join(moved)}"
         hint = "let the cycle come to an end, or pipe less into it"
         raise DefinitionError((Problem("driver.endless", text, hint),))
+
+    def wakes_at(self) -> datetime | None:
+        """Return when the clock makes something due next; None: nothing waits for it."""
+        steps = (task.step for tasks in self._tasks.values() for task in tasks)
+        return min((wake for step in steps if (wake := step.wakes_at())), default=None)
+
+    def advance(self, event_time_at: datetime) -> None:
+        """Move the event time of every service that runs."""
+        for tasks in self._tasks.values():
+            for task in tasks:
+                task.advance(event_time_at)
 
     def running(self, service: Service) -> list[Task]:
         """Return the tasks of a service; LookupError where it is unknown or down."""
@@ -81,6 +95,7 @@ class MemoryEngine:
                 if records := self._log.read(partition, position):
                     task.handle(partition, records)
                     moved = True
+            moved |= task.tick()
             if self._auto_commit:
                 task.commit()
         return moved
@@ -107,7 +122,8 @@ class MemoryEngine:
             ),
             clock=self._clock,
         )
-        if service.states:
+        if service.keeps_state:
             for raw in self._log.read((self._graph.changelog(service).name, number)):
                 task.step.states.apply(raw.key() or b"", raw.value())
+        task.open()
         return task

@@ -1,0 +1,59 @@
+"""Which kind of step runs a service, and what every kind of step can do."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Protocol
+
+from penstock.backbone.logrecord import RawRecord
+from penstock.core.graph import Graph, Service
+from penstock.services.outputs import Send
+from penstock.services.states import States
+from penstock.services.step import Clock, Step
+from penstock.services.tally import Tally
+
+__all__ = ["Stepper", "make_step"]
+
+
+class Stepper(Protocol):
+    """Handles the records of one task; all calls come from one thread, in between of each other.
+
+    Whatever ``send`` raises goes through: the task is thrown away then.
+    """
+
+    @property
+    def states(self) -> States:
+        """What goes to the changelog and comes back from it."""
+
+    @property
+    def tally(self) -> Tally:
+        """What became of the records."""
+
+    @property
+    def last_dead_letter(self) -> str:
+        """The last dead letter in words, empty where there was none."""
+
+    def open(self, number: int) -> None:
+        """Begin: the state of this partition number is restored, no record was handled yet."""
+
+    def run(self, topic: str, records: Iterable[RawRecord], send: Send) -> None:
+        """Handle records of one topic in order, passing what they give to ``send``."""
+
+    def wakes_at(self) -> datetime | None:
+        """Return when :meth:`tick` has something to do by the clock; None: nothing waits."""
+
+    def tick(self, send: Send) -> bool:
+        """Do what the clock and the event time make due now; True: something was sent or changed.
+
+        Called when :meth:`wakes_at` is reached, never while a commit is under way.
+        """
+
+    def advance(self, event_time_at: datetime) -> None:
+        """Take note of an event time, as if a record of each stream had come with it."""
+
+    def close(self) -> None:
+        """End; nothing is handled any more."""
+
+
+def make_step(graph: Graph, service: Service, *, clock: Clock) -> Stepper:
+    """Return what handles the records of one task of a service."""
+    return Step(graph, service, clock=clock)
