@@ -36,7 +36,9 @@ class Partial(NamedTuple):
     window: Window
     held: Any
     times: Sequence[int]
-    origins: Sequence[Any]
+    origins: Sequence[int]
+    source: str = ""
+    """With each of the origins, what names an element: where it stands on the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,4 +348,5 @@ def _late_partial(
     partial: Partial, reason: Literal["expired", "closed"], at: At
 ) -> Iterator[LateElement]:
     for time, origin in zip(partial.times, partial.origins, strict=True):
-        yield LateElement(time, None, partial.window, reason, at.watermark - time, origin)
+        named = (partial.source, origin)
+        yield LateElement(time, None, partial.window, reason, at.watermark - time, named)

@@ -1,4 +1,4 @@
-"""A key's pane state as bytes: one value to read and one to write per key and batch."""
+"""Pane state as bytes: one value to read and one to write per key and batch."""
 
 from typing import Any
 
@@ -7,12 +7,33 @@ import msgspec
 from penstock.core.panes.machine import KeyState, WindowState
 from penstock.errors import DataError
 
-__all__ = ["pack", "unpack"]
+__all__ = ["decode", "encode", "pack", "unpack"]
 
 _VERSION = 1
-_ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(strict=True)
+_BIG_INT = 1
+"""The code of whole numbers that 64 bits do not hold: sums may grow to them."""
 _FIELDS = tuple(WindowState.__slots__)
+
+
+def _from_extension(_code: int, data: memoryview) -> int:
+    return int.from_bytes(data, "big", signed=True)
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(strict=True, ext_hook=_from_extension)
+
+
+def encode(value: Any) -> bytes:
+    """Return plain data (null, numbers, texts, bytes, lists, dicts) as bytes."""
+    try:
+        return _ENCODER.encode(value)
+    except OverflowError:
+        return _ENCODER.encode(_with_extensions(value))
+
+
+def decode(encoded: bytes) -> Any:
+    """Return the plain data that bytes hold; tuples have become lists."""
+    return _DECODER.decode(encoded)
 
 
 def pack(key: KeyState) -> bytes:
@@ -21,12 +42,12 @@ def pack(key: KeyState) -> bytes:
         [*window, *(getattr(state, name) for name in _FIELDS)]
         for window, state in key.windows.items()
     ]
-    return _ENCODER.encode([_VERSION, key.ordinal, rows])
+    return encode([_VERSION, key.ordinal, rows])
 
 
 def unpack(packed: bytes) -> KeyState:
     """Return the state that bytes hold; DataError where they are not this release's."""
-    version, *rest = _DECODER.decode(packed)
+    version, *rest = decode(packed)
     if version != _VERSION:
         raise DataError(
             f"pane state of version {version}, this release reads {_VERSION}",
@@ -41,3 +62,17 @@ def _window_state(row: list[Any]) -> WindowState:
     state = WindowState(**dict(zip(_FIELDS, row[2:], strict=True)))
     state.live = [((start, end), value) for (start, end), value in state.live]
     return state
+
+
+def _with_extensions(value: Any) -> Any:
+    match value:
+        case bool():
+            return value
+        case int() if not -(2**63) <= value < 2**64:
+            size = value.bit_length() // 8 + 1
+            return msgspec.msgpack.Ext(_BIG_INT, value.to_bytes(size, "big", signed=True))
+        case list() | tuple():
+            return [_with_extensions(each) for each in value]
+        case dict():
+            return {_with_extensions(key): _with_extensions(each) for key, each in value.items()}
+    return value

@@ -1,26 +1,30 @@
-"""How far event time has come: bounded disorder per source, idle sources, clocks that are wrong.
+"""How far event time has come: bounded disorder per source, idle sources, idle streams.
 
 Each source's watermark follows the newest event time it has shown, its disorder behind. The
-slowest source holds the whole back, until it has been silent for ``idle_after``; when all are
-silent, the watermark goes on with the clock, so that the windows of an idle stream close. An event
-further ahead of the clock than ``ahead`` is not believed: it is counted, returned to the caller as
-refused, and moves nothing.
+slowest source holds the whole back until it has been silent for ``idle_after``. When all are silent
+the watermark stays, unless ``closes_after`` says after how long it goes on with the clock, so that
+the windows of an idle stream close. Event times too far ahead of the clock are not believed.
 """
 
 from dataclasses import dataclass, field
 
-from penstock.core.panes.times import BEGINNING
+from penstock.core.panes.times import BEGINNING, END
 
 __all__ = ["SourceTime", "Watermark", "WatermarkRule"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatermarkRule:
-    """The spans of one stream, in its unit of time. None: never idle; any future is believed."""
+    """The spans of one stream, in its unit of time. None: never; any future is believed."""
 
     disorder: int = 0
     idle_after: int | None = None
+    closes_after: int | None = None
     ahead: int | None = None
+
+    def believes(self, time: int, clock: int) -> bool:
+        """Return whether an event time is not too far ahead of the clock."""
+        return self.ahead is None or time <= clock + self.ahead
 
 
 @dataclass(slots=True)
@@ -39,20 +43,15 @@ class Watermark:
     rule: WatermarkRule
     sources: dict[str, SourceTime] = field(default_factory=dict)
     value: int = BEGINNING
-    refused: int = 0
 
-    def see(self, source: str, time: int, clock: int) -> bool:
-        """Take note of an event; False: it is from too far in the future and was refused."""
-        if self.rule.ahead is not None and time > clock + self.rule.ahead:
-            self.refused += 1
-            return False
+    def see(self, source: str, time: int, clock: int) -> None:
+        """Take note of the newest event time of a source."""
         found = self.sources.get(source)
         if found is None:
             self.sources[source] = SourceTime(time, clock)
         else:
             found.newest = max(found.newest, time)
             found.seen_at = max(found.seen_at, clock)
-        return True
 
     def at(self, clock: int) -> int:
         """Return the watermark now; it never goes back."""
@@ -60,13 +59,28 @@ class Watermark:
             self.value = max(self.value, self._reached(clock))
         return self.value
 
+    def wakes(self) -> int | None:
+        """Return the clock from which on the watermark may move without a record; None: never."""
+        spans = [self.rule.closes_after]
+        if len(self.sources) > 1:
+            spans.append(self.rule.idle_after)
+        known = [span for span in spans if span is not None]
+        if not known or not self.sources:
+            return None
+        return min(source.seen_at for source in self.sources.values()) + min(known)
+
     def _reached(self, clock: int) -> int:
         awake = [source for source in self.sources.values() if not self._idle(source, clock)]
         if awake:
-            return min(source.newest for source in awake) - self.rule.disorder
-        latest = max(self.sources.values(), key=lambda source: source.newest)
+            slowest = min(source.newest for source in awake)
+            return slowest if slowest == END else slowest - self.rule.disorder
         silent = clock - max(source.seen_at for source in self.sources.values())
-        return latest.newest - self.rule.disorder + silent
+        if self.rule.closes_after is None or silent < self.rule.closes_after:
+            return self.value
+        newest = max(source.newest for source in self.sources.values())
+        return newest - self.rule.disorder + silent
 
     def _idle(self, source: SourceTime, clock: int) -> bool:
-        return self.rule.idle_after is not None and (clock - source.seen_at >= self.rule.idle_after)
+        silent = clock - source.seen_at
+        spans = (self.rule.idle_after, self.rule.closes_after)
+        return any(span is not None and silent >= span for span in spans)

@@ -29,12 +29,33 @@ def test_a_silent_source_stops_holding_it():
     assert mark.at(30) == 120
 
 
-def test_it_goes_on_with_the_clock_when_all_are_silent():
-    mark = Watermark(WatermarkRule(disorder=5, idle_after=30))
+def test_it_stays_when_all_sources_are_silent():
+    mark = Watermark(WatermarkRule(idle_after=30))
+    mark.see("a", 100, 0)
+    mark.see("b", 40, 0)
+    assert mark.at(10**6) == BEGINNING
+    mark.see("a", 110, 10**6)
+    assert mark.at(10**6) == 110
+
+
+def test_it_goes_on_with_the_clock_once_a_stream_that_closes_is_silent():
+    mark = Watermark(WatermarkRule(disorder=5, closes_after=30))
     mark.see("a", 100, 0)
     assert mark.at(29) == 95
     assert mark.at(30) == 125
     assert mark.at(40) == 135
+
+
+def test_it_says_when_it_may_move_without_a_record():
+    mark = Watermark(WatermarkRule(idle_after=30))
+    assert mark.wakes() is None
+    mark.see("a", 100, 10)
+    assert mark.wakes() is None
+    mark.see("b", 100, 20)
+    assert mark.wakes() == 40
+    closing = Watermark(WatermarkRule(closes_after=5))
+    closing.see("a", 100, 10)
+    assert closing.wakes() == 15
 
 
 def test_a_source_that_never_idles_waits_for_ever():
@@ -43,21 +64,22 @@ def test_a_source_that_never_idles_waits_for_ever():
     assert mark.at(10**9) == 100
 
 
-def test_the_far_future_is_refused_counted_and_moves_nothing():
-    mark = Watermark(WatermarkRule(ahead=60))
-    assert mark.see("a", 100, 90)
-    assert not mark.see("a", 7200, 90)
-    assert mark.at(90) == 100
-    assert mark.refused == 1
+def test_the_far_future_is_not_believed():
+    rule = WatermarkRule(ahead=60)
+    assert rule.believes(150, 90)
+    assert not rule.believes(151, 90)
+    assert WatermarkRule().believes(10**18, 0)
 
 
 @given(
     st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 99), st.integers(0, 9))),
     st.integers(0, 20),
     st.none() | st.integers(0, 20),
+    st.none() | st.integers(0, 20),
 )
-def test_it_never_goes_back(events, disorder, idle_after):
-    mark = Watermark(WatermarkRule(disorder=disorder, idle_after=idle_after))
+def test_it_never_goes_back(events, disorder, idle_after, closes_after):
+    rule = WatermarkRule(disorder=disorder, idle_after=idle_after, closes_after=closes_after)
+    mark = Watermark(rule)
     clock, before = 0, BEGINNING
     for source, time, passed in events:
         clock += passed

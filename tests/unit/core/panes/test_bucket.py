@@ -1,0 +1,209 @@
+"""A bucket gives what the machine alone gives when it looks at every key all the time."""
+
+from array import array
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.core.panes.aggregates import Collect
+from penstock.core.panes.arrivals import Arrivals, pack_arrivals, unpack_arrivals
+from penstock.core.panes.bucket import Bucket
+from penstock.core.panes.machine import KeyState, PaneMachine, Partial, Windowing
+from penstock.core.panes.packing import decode, encode
+from penstock.core.panes.times import At
+from penstock.core.panes.triggers import DEFAULT, AfterCount, AfterDelay, AfterWatermark, Repeat
+from penstock.core.panes.watermark import Watermark, WatermarkRule
+from penstock.core.panes.windows import (
+    CountWindows,
+    FixedWindows,
+    GlobalWindow,
+    SessionWindows,
+    SlidingWindows,
+)
+
+SECOND = 1_000_000
+
+
+class Records(dict):
+    """A store in memory."""
+
+    def put(self, key, value):
+        self[key] = value
+
+    def delete(self, key):
+        self.pop(key, None)
+
+
+windows = st.sampled_from(
+    [
+        FixedWindows(3 * SECOND),
+        SlidingWindows(4 * SECOND, 2 * SECOND),
+        SessionWindows(2 * SECOND + 7),
+        CountWindows(3),
+        GlobalWindow(),
+    ]
+)
+triggers = st.sampled_from(
+    [
+        DEFAULT,
+        AfterWatermark(),
+        AfterWatermark(AfterCount(2), AfterCount(1)),
+        AfterWatermark(AfterDelay(SECOND), AfterDelay(SECOND)),
+        Repeat(AfterDelay(2 * SECOND + 1)),
+        Repeat(AfterCount(2)),
+    ]
+)
+windowings = st.builds(
+    Windowing,
+    windows=windows,
+    trigger=triggers,
+    mode=st.sampled_from(["discarding", "accumulating", "retracting"]),
+    lateness=st.sampled_from([0, SECOND, 5 * SECOND]),
+    stamp=st.sampled_from(["end", "earliest", "latest"]),
+)
+rules = st.builds(
+    WatermarkRule,
+    disorder=st.sampled_from([0, SECOND]),
+    idle_after=st.none() | st.just(3 * SECOND),
+    closes_after=st.none() | st.just(4 * SECOND),
+)
+moments = st.lists(
+    st.tuples(
+        st.integers(0, 3).map(lambda passed: passed * SECOND // 2),
+        st.lists(
+            st.tuples(
+                st.sampled_from([b"a", b"b", b"c"]),
+                st.integers(0, 40).map(lambda time: time * SECOND // 2),
+                st.sampled_from(["0", "1"]),
+            ),
+            max_size=4,
+        ),
+    ),
+    max_size=12,
+)
+
+
+class Everything:
+    """The machine over all keys at every moment: slow, and plainly right."""
+
+    def __init__(self, windowing, rule):
+        self.machine = PaneMachine(windowing, Collect())
+        self.mark = Watermark(rule)
+        self.states = {}
+
+    def take(self, clock, elements):
+        before = At(self.mark.value, clock)
+        by_key = {}
+        for key, time, source in elements:
+            by_key.setdefault(key, []).append((time, time, (source, time)))
+        found = [
+            (key, self.machine.add(self.states.setdefault(key, KeyState()), rows, before))
+            for key, rows in by_key.items()
+        ]
+        for source in {source for _, _, source in elements}:
+            newest = max(time for _, time, each in elements if each == source)
+            self.mark.see(source, newest, clock)
+        now = At(self.mark.at(clock), clock)
+        found += [(key, self.machine.advance(state, now)) for key, state in self.states.items()]
+        panes = [(key, pane) for key, outcome in found for pane in outcome.panes]
+        late = [(key, each.origin) for key, outcome in found for each in outcome.late]
+        return sorted(panes, key=repr), sorted(late)
+
+
+def arrivals_of(clock, elements, *, combined):
+    """What an engine hands over: one value for each source, packed and unpacked on its way."""
+    for source in sorted({source for _, _, source in elements}):
+        by_key = {}
+        for key, time, each in elements:
+            if each == source:
+                by_key.setdefault(key, []).append(time)
+        yield unpack_arrivals(
+            pack_arrivals(
+                Arrivals(
+                    clock=clock,
+                    source=source,
+                    newest=max(max(times) for times in by_key.values()),
+                    elements={}
+                    if combined
+                    else {
+                        key: [(time, time, (source, time)) for time in times]
+                        for key, times in by_key.items()
+                    },
+                    partials={key: list(combined(times)) for key, times in by_key.items()}
+                    if combined
+                    else {},
+                )
+            )
+        )
+
+
+def combiner_of(windowing):
+    """Return what combines the elements of a key by window; None where that is not allowed."""
+    if isinstance(windowing.windows, SessionWindows | CountWindows):
+        return None
+
+    def combined(times):
+        found = {}
+        for time in times:
+            for window in windowing.windows.of(time):
+                found.setdefault(window, []).append(time)
+        for window, inside in found.items():
+            yield Partial(window, inside, array("q", inside), array("q", inside))
+
+    return combined
+
+
+@settings(max_examples=300, deadline=None)
+@given(windowings, rules, moments, st.booleans())
+def test_a_bucket_gives_what_the_machine_gives_over_all_keys(windowing, rule, moments, combine):
+    plain, store, clock = Everything(windowing, rule), Records(), 0
+    for passed, elements in moments:
+        clock += passed
+        # A new bucket for each moment: everything it knows is in its store.
+        bucket = Bucket(PaneMachine(windowing, Collect()), rule, store)
+        combined = combiner_of(windowing) if combine else None
+        came = [*arrivals_of(clock, elements, combined=combined), Arrivals(clock=clock)]
+        # The order of arrival matters to count windows, and a bucket takes source by source.
+        panes, late = plain.take(clock, sorted(elements, key=lambda each: each[2]))
+        got = bucket.take(came)
+        assert sorted(got.panes, key=repr) == panes
+        assert sorted((key, tuple(each.origin)) for key, each in got.late) == late
+        assert got.watermark == plain.mark.value
+
+
+@settings(max_examples=100, deadline=None)
+@given(windowings, rules, moments)
+def test_nothing_happens_before_a_bucket_wakes(windowing, rule, moments):
+    store, clock = Records(), 0
+    bucket = Bucket(PaneMachine(windowing, Collect()), rule, store)
+    for passed, elements in moments:
+        clock += passed
+        bucket.take(arrivals_of(clock, elements, combined=None))
+    while (wakes := bucket.wakes()) is not None and clock < 60 * SECOND:
+        just_before = Bucket(PaneMachine(windowing, Collect()), rule, Records(store))
+        assert not just_before.take([Arrivals(clock=wakes - 1)]).panes or wakes <= clock
+        clock = max(clock + SECOND, wakes)
+        bucket.take([Arrivals(clock=clock)])
+
+
+def test_windows_in_processing_time_follow_the_clock():
+    store = Records()
+    bucket = Bucket(PaneMachine(Windowing(windows=FixedWindows(10)), Collect()), None, store)
+    assert not bucket.take([Arrivals(clock=3, elements={b"a": [(3, "x")]})]).panes
+    assert not bucket.take([Arrivals(clock=9, elements={b"a": [(9, "y")]})]).panes
+    ((key, pane),) = bucket.take([Arrivals(clock=10)]).panes
+    assert (key, pane.window, pane.value, pane.timing) == (b"a", (0, 10), ["x", "y"], "on_time")
+
+
+def test_finishing_closes_every_window():
+    store = Records()
+    machine = PaneMachine(Windowing(windows=FixedWindows(10), lateness=5), Collect())
+    bucket = Bucket(machine, WatermarkRule(), store)
+    bucket.take([Arrivals(clock=0, newest=12, elements={b"a": [(3, 3), (12, 12)]})])
+    assert [pane.value for _, pane in bucket.finish().panes] == [[12]]
+    assert list(store) == [b"h"]
+
+
+def test_whole_numbers_of_any_size_are_kept():
+    held = {"sum": [2**70, -(2**90)], "small": [1, -1, 2**63, True, None, 0.5, b"x"]}
+    assert decode(encode(held)) == held
