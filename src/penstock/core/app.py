@@ -25,7 +25,7 @@ from penstock.core.graph import (
 from penstock.core.place import caller, did_you_mean, place_of
 from penstock.core.record import RecordType, record_type
 from penstock.core.schema import Schema
-from penstock.core.signature import read_signature
+from penstock.core.signature import method, read_definition
 from penstock.core.topic import (
     DEFAULT_MAX_RECORD_BYTES,
     DEFAULT_PARTITIONS,
@@ -228,27 +228,32 @@ class App:
         writes: OnLog | Feedback | tuple[OnLog | Feedback, ...] = (),
         name: str | None = None,
         delivery: Delivery = "exactly_once",
-    ) -> Callable[[Callable[..., Any]], Service]:
+    ) -> Callable[[Any], Service]:
         """Declare a service: a function of one record that returns or yields what it writes.
 
         Parameters annotated ``State[...]`` are its states, one annotated ``Context`` tells where
         the record stands. An output goes to the stream of its type; :func:`send` addresses it.
+
+        It may also be a class, or an object of one, with ``process`` and perhaps ``open``,
+        ``on_timer`` and ``close``; each partition has an object of its own.
         """
 
-        def decorate(function: Callable[..., Any]) -> Service:
-            place = place_of(function)
+        def decorate(function: Any) -> Service:
+            place = place_of(method(function))
+            called = name or str(getattr(function, "__name__", type(function).__name__))
             outputs = writes if isinstance(writes, tuple) else (writes,)
             plain = tuple(out.data if isinstance(out, Feedback) else out for out in outputs)
-            signature = read_signature(function)
+            definition = read_definition(function)
             service = Service(
-                name=name or function.__name__,
+                name=called,
                 function=function,
-                reads=self._known(function.__name__, reads, place),
-                writes=self._known(function.__name__, plain, place),
+                reads=self._known(called, reads, place),
+                writes=self._known(called, plain, place),
                 feedback=tuple(out.data.name for out in outputs if isinstance(out, Feedback)),
                 delivery=delivery,
-                states=signature.states,
-                context=signature.context,
+                states=definition.states,
+                context=definition.process.context,
+                timed=definition.on_timer is not None,
                 place=place,
             )
             self._parts.append(service)

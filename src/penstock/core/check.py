@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 from penstock.core.cycles import undeclared_cycles
@@ -20,7 +19,7 @@ from penstock.core.graph import (
     Table,
 )
 from penstock.core.place import did_you_mean
-from penstock.core.signature import Signature, read_signature
+from penstock.core.servicerules import service_problems
 from penstock.core.topic import topic_name_problem
 from penstock.errors import Problem
 
@@ -114,82 +113,6 @@ def _pipelines(graph: Graph) -> Iterator[Problem]:
                 yield Problem("pipeline.real-time", text, "use 'append' or 'update'", part.place)
 
 
-def _services(graph: Graph) -> Iterator[Problem]:
-    for part in graph.parts:
-        if not isinstance(part, Service):
-            continue
-        signature = read_signature(part.function)
-        if signature.unreadable:
-            text = f"service {part.name!r}: its annotations cannot be read: {signature.unreadable}"
-            yield Problem("service.annotation", text, "import the names they use", part.place)
-            continue
-        yield from _takes(part, signature)
-        yield from _gives(part, signature)
-        yield from _keyed_state(part)
-
-
-def _takes(service: Service, signature: Signature) -> Iterator[Problem]:
-    if not signature.takes:
-        text = f"service {service.name!r} does not say which record it takes"
-        wanted = " | ".join(data.record.name for data in service.reads) or "its record type"
-        hint = f"annotate its first parameter with {wanted}"
-        yield Problem("service.takes", text, hint, service.place)
-        return
-    for data in service.reads:
-        if data.record.cls not in signature.takes and Any not in signature.takes:
-            text = (
-                f"service {service.name!r} takes {_types(signature.takes)}, "
-                f"{data.kind} {data.name!r} holds {data.record.name}"
-            )
-            hint = f"annotate the parameter with {data.record.name}, or read another stream"
-            yield Problem("service.takes", text, hint, service.place)
-    for name in signature.unknown:
-        text = f"service {service.name!r}: the parameter {name!r} is neither State nor Context"
-        hint = f"annotate it: {name}: State[...] or {name}: Context"
-        yield Problem("service.parameter", text, hint, service.place)
-
-
-def _gives(service: Service, signature: Signature) -> Iterator[Problem]:
-    if signature.gives is None:
-        text = f"service {service.name!r} does not say what it gives"
-        hint = "annotate it: -> None, -> Record or -> Iterable[Record]"
-        yield Problem("service.gives", text, hint, service.place)
-        return
-    written = [data.record.cls for data in service.writes]
-    for given in signature.gives:
-        if given is Any or given in written:
-            continue
-        text = f"service {service.name!r} gives {_types((given,))}, and writes " + (
-            ", ".join(f"{data.name} ({data.record.name})" for data in service.writes) or "nothing"
-        )
-        hint = "name the stream it is for in writes=..."
-        yield Problem("service.gives", text, hint, service.place)
-    for data in service.writes:
-        name = data.record.name
-        if data.record.cls not in signature.gives and Any not in signature.gives:
-            text = f"service {service.name!r} writes {data.name!r} and never gives {name}"
-            hint = f"add {name} to what it returns, or take it out of writes"
-            yield Problem("service.never-gives", text, hint, service.place)
-
-
-def _keyed_state(service: Service) -> Iterator[Problem]:
-    if not service.keeps_state:
-        return
-    for data in service.reads:
-        if not data.record.schema.key or data.topic.partitioning != "key":
-            text = f"service {service.name!r} keeps state, {data.kind} {data.name!r} has no key"
-            hint = f'state is per key: @record(key="...") above class {data.record.name}'
-            yield Problem("service.no-key", text, hint, service.place)
-    for one, other in combinations(service.reads, 2):
-        if one.topic.partitions != other.topic.partitions:
-            text = (
-                f"service {service.name!r} keeps state over {one.name!r} and {other.name!r}, "
-                f"which have {one.topic.partitions} and {other.topic.partitions} partitions"
-            )
-            hint = "a key must have one home: give both the same number"
-            yield Problem("service.partitions", text, hint, service.place)
-
-
 def _declared(graph: Graph, part: Part, used: list[object]) -> Iterator[Problem]:
     known = [declared.name for declared in graph.data]
     for data in used:
@@ -225,15 +148,11 @@ def _cycles(graph: Graph) -> Iterator[Problem]:
         yield Problem("graph.cycle", text, hint, closing.place if closing else None)
 
 
-def _types(types: tuple[Any, ...]) -> str:
-    return " | ".join(getattr(found, "__name__", str(found)) for found in types)
-
-
 _RULES: tuple[Callable[[Graph], Iterator[Problem]], ...] = (
     _names,
     _data,
     _uses,
     _pipelines,
-    _services,
+    service_problems,
     _cycles,
 )

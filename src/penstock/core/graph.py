@@ -150,10 +150,10 @@ class Pipeline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """A function (or an object with ``process``) that handles one record at a time."""
+    """A function, or a class or object with ``process``, that handles one record at a time."""
 
     name: str
-    function: Callable[..., Any] = field(compare=False)
+    function: Any = field(compare=False)
     reads: tuple[OnLog, ...]
     writes: tuple[OnLog, ...]
     feedback: tuple[str, ...] = ()
@@ -162,17 +162,20 @@ class Service:
     states: tuple[StateSpec, ...] = ()
     context: str | None = None
     """The name of the parameter that takes the Context, if there is one."""
+    timed: bool = False
+    """Whether it has timers."""
     place: Place | None = field(default=None, compare=False, repr=False)
     kind: Literal["service"] = field(default="service", init=False)
 
     @property
     def keeps_state(self) -> bool:
         """Whether it remembers anything per key, so that it needs keys and a changelog."""
-        return bool(self.states)
+        return self.timed or bool(self.states)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Call the user's function itself, as its own tests do."""
-        return self.function(*arguments, **named)
+        """Call the user's function itself, or make an object of their class, as tests do."""
+        call = self.function if callable(self.function) else self.function.process
+        return call(*arguments, **named)
 
 
 Part: TypeAlias = Source | Pipeline | Service

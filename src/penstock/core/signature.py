@@ -1,17 +1,18 @@
-"""What a service's function asks for and gives, read from its annotations."""
+"""What a service asks for and gives, read from the annotations of its function or its class."""
 
 import collections.abc
 import inspect
 import types
 import typing
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from penstock.core.graph import Output
 from penstock.core.state import Context, State, StateSpec
+from penstock.core.timer import Timers
 
-__all__ = ["Signature", "read_signature"]
+__all__ = ["Definition", "Signature", "method", "read_definition", "read_signature"]
 
 _MANY: tuple[Any, ...] = (
     collections.abc.Iterable,
@@ -31,31 +32,70 @@ class Signature:
     takes: tuple[Any, ...] = ()
     states: tuple[StateSpec, ...] = ()
     context: str | None = None
+    timers: str | None = None
     unknown: tuple[str, ...] = ()
     gives: tuple[Any, ...] | None = None
     unreadable: str = ""
 
 
-def read_signature(function: Callable[..., Any]) -> Signature:
-    """Return what the annotations say; what cannot be read is said in ``unreadable``."""
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a service is made of: a function alone, or a class with ``process`` and the others."""
+
+    process: Signature
+    on_timer: Signature | None = None
+    states: tuple[StateSpec, ...] = field(default=(), compare=False)
+    """Those of both methods, each once."""
+
+
+def method(definition: Any, name: str = "process") -> Callable[..., Any] | None:
+    """Return a method of the class or object that a service is; a function is its own process."""
+    if inspect.isfunction(definition) or inspect.isbuiltin(definition):
+        return definition if name == "process" else None
+    found = getattr(definition, name, None)
+    if found is None and name == "process" and not inspect.isclass(definition):
+        return definition if callable(definition) else None
+    return found if callable(found) else None
+
+
+def read_definition(definition: Any) -> Definition:
+    """Return what the annotations of a function, a class or an object say."""
+    process, on_timer = method(definition), method(definition, "on_timer")
+    of_self = inspect.isclass(definition)
+    if process is None:
+        text = f"{getattr(definition, '__name__', definition)!s} has no method process"
+        return Definition(Signature(unreadable=text))
+    read = read_signature(process, of_self=of_self)
+    fired = None if on_timer is None else read_signature(on_timer, of_self=of_self)
+    states = dict.fromkeys((*read.states, *(fired.states if fired else ())))
+    return Definition(read, fired, tuple(states))
+
+
+def read_signature(function: Callable[..., Any], *, of_self: bool = False) -> Signature:
+    """Return what the annotations say; what cannot be read is said in ``unreadable``.
+
+    ``of_self`` leaves out the first parameter, the object.
+    """
     try:
-        parameters = list(inspect.signature(function).parameters.values())
+        parameters = list(inspect.signature(function).parameters.values())[of_self:]
         hints = get_type_hints(function)
     except (NameError, TypeError, ValueError) as error:
         return Signature(unreadable=str(error))
     states, unknown = [], []
-    context = None
+    context = timers = None
     for parameter in parameters[1:]:
         hint = hints.get(parameter.name)
         if get_origin(hint) is State:
             states.append(StateSpec(parameter.name, get_args(hint)[0]))
         elif hint is Context:
             context = parameter.name
+        elif hint is Timers:
+            timers = parameter.name
         else:
             unknown.append(parameter.name)
     takes = _alternatives(hints[parameters[0].name]) if _annotated(parameters, hints) else ()
     gives = _outputs(hints["return"]) if "return" in hints else None
-    return Signature(takes, tuple(states), context, tuple(unknown), gives)
+    return Signature(takes, tuple(states), context, timers, tuple(unknown), gives)
 
 
 def _annotated(parameters: list[inspect.Parameter], hints: dict[str, Any]) -> bool:
