@@ -5,10 +5,12 @@ from datetime import timedelta
 from typing import Any, Literal, Protocol, TypeVar
 
 from penstock.core.graph import (
+    IDLE_AFTER,
     Connector,
     Data,
     Delivery,
     Feedback,
+    Follows,
     Graph,
     Lake,
     MicroBatch,
@@ -24,6 +26,9 @@ from penstock.core.graph import (
 )
 from penstock.core.place import caller, did_you_mean, place_of
 from penstock.core.record import RecordType, record_type
+from penstock.core.rollup.aggregation import Aggregation
+from penstock.core.rollup.panerecord import Shape, pane_record_type
+from penstock.core.rollup.resolve import Rollup, read_rollup
 from penstock.core.schema import Schema
 from penstock.core.signature import method, read_definition
 from penstock.core.topic import (
@@ -42,6 +47,13 @@ V = TypeVar("V")
 
 _WEEK = timedelta(days=7)
 _MAX_RECORD = DEFAULT_MAX_RECORD_BYTES
+
+
+Engine = Literal["spark", "services"]
+
+
+def _no_function(*_: Any) -> Any:
+    raise TypeError("a windowed aggregation is declared, not called")
 
 
 def feedback(data: OnLog) -> Feedback:
@@ -102,8 +114,9 @@ class App:
     def stream(
         self,
         name: str,
-        record: type[T],
+        record: type[T] | Aggregation,
         *,
+        on: Engine = "spark",
         partitions: int = DEFAULT_PARTITIONS,
         partition_by: Partitioning | None = None,
         retention: str | timedelta | None = _WEEK,
@@ -111,11 +124,20 @@ class App:
         replication: int | None = None,
         max_record: str | int = _MAX_RECORD,
         disorder: str | timedelta | None = None,
+        idle_after: str | timedelta | None = IDLE_AFTER,
+        closes_after: str | timedelta | None = None,
+        ahead: str | timedelta | None = None,
+        follows: Follows = "slowest",
     ) -> Stream[T]:
         """Declare a stream: its topic has its name. ``retention=None`` keeps records for ever.
 
-        Records are partitioned by key where their type has one, round robin where not.
-        ``disorder`` says how late a record may come and be on time; it needs an event time.
+        Records are partitioned by key where their type has one, round robin where not. Instead of a
+        record type, a windowed aggregation gives the panes that fill it, ``on`` Spark or services.
+
+        The rest is about event time, and needs one. The watermark stays ``disorder`` behind the
+        newest record of the slowest partition (or of all: ``follows="newest"``). A partition silent
+        for ``idle_after`` holds it no more; if all are silent for ``closes_after`` it goes on with
+        the clock. Records further ``ahead`` of the clock than this are set aside.
         """
         place = caller()
         read = self._option_reader(name, place)
@@ -129,21 +151,36 @@ class App:
             replication=replication,
             max_record_bytes=read(size, "max_record", max_record, _MAX_RECORD) or _MAX_RECORD,
         )
-        span = read(duration, "disorder", disorder, None)
-        stream = Stream(name=name, record=found, topic=topic, disorder=span, place=place)
+        stream = Stream(
+            name=name,
+            record=found,
+            topic=topic,
+            disorder=read(duration, "disorder", disorder, None),
+            idle_after=read(duration, "idle_after", idle_after, IDLE_AFTER),
+            closes_after=read(duration, "closes_after", closes_after, None),
+            ahead=read(duration, "ahead", ahead, None),
+            follows=follows,
+            place=place,
+        )
         self._data.append(stream)
+        self._fill(stream, record, on, place)
         return stream
 
     def table(
         self,
         name: str,
-        record: type[T],
+        record: type[T] | Aggregation,
         *,
+        on: Engine = "spark",
         partitions: int = DEFAULT_PARTITIONS,
         replication: int | None = None,
         max_record: str | int = _MAX_RECORD,
     ) -> Table[T]:
-        """Declare a table: the latest record per key, on a compacted topic of its name."""
+        """Declare a table: the latest record per key, on a compacted topic of its name.
+
+        Instead of a record type, a windowed aggregation gives the latest result of each window,
+        computed ``on`` Spark or services.
+        """
         place = caller()
         read = self._option_reader(name, place)
         topic = TopicSpec(
@@ -154,10 +191,10 @@ class App:
             replication=replication,
             max_record_bytes=read(size, "max_record", max_record, _MAX_RECORD) or _MAX_RECORD,
         )
-        table = Table(
-            name=name, record=self._record_type(name, record, place), topic=topic, place=place
-        )
+        found = self._record_type(name, record, place, shape="table")
+        table = Table(name=name, record=found, topic=topic, place=place)
         self._data.append(table)
+        self._fill(table, record, on, place)
         return table
 
     def lake(
@@ -273,7 +310,50 @@ class App:
             self._problems.append(Problem("part.not-data", text, hint, place))
         return tuple(kept)
 
-    def _record_type(self, name: str, cls: type[T], place: Place | None) -> RecordType[T]:
+    def _fill(
+        self, data: OnLog, given: type[T] | Aggregation, on: Engine, place: Place | None
+    ) -> None:
+        """Add the part that fills a stream or table with the panes of an aggregation."""
+        if not isinstance(given, Aggregation):
+            return
+        name = f"{data.name}.windows"
+        reads = self._known(name, given.stream, place)
+        part: Part
+        if on == "services":
+            part = Service(
+                name=name,
+                function=None,
+                reads=reads,
+                writes=(data,),
+                aggregation=given,
+                place=place,
+            )
+        else:
+            part = Pipeline(
+                name=name,
+                function=_no_function,
+                reads=reads,
+                writes=data,
+                output="update",
+                aggregation=given,
+                place=place,
+            )
+        self._parts.append(part)
+
+    def _record_type(
+        self,
+        name: str,
+        cls: type[T] | Aggregation,
+        place: Place | None,
+        *,
+        shape: Shape = "stream",
+    ) -> RecordType[T]:
+        if isinstance(cls, Aggregation):
+            rollup = read_rollup(cls)
+            if isinstance(rollup, Rollup):
+                return pane_record_type(name, rollup, shape)
+            self._problems += rollup
+            return RecordType(object, Schema(name=name, fields=()), place)  # type: ignore[arg-type]
         found = record_type(cls)
         if found is None:
             shown = getattr(cls, "__name__", repr(cls))

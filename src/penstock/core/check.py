@@ -19,6 +19,7 @@ from penstock.core.graph import (
     Table,
 )
 from penstock.core.place import did_you_mean
+from penstock.core.rollup.rules import aggregation_problems
 from penstock.core.servicerules import service_problems
 from penstock.core.topic import topic_name_problem
 from penstock.errors import Problem
@@ -96,7 +97,7 @@ def _stream(stream: Stream[Any]) -> Iterator[Problem]:
 
 def _pipelines(graph: Graph) -> Iterator[Problem]:
     for part in graph.parts:
-        if not isinstance(part, Pipeline):
+        if not isinstance(part, Pipeline) or part.aggregation:
             continue
         expected = part.function.__code__.co_argcount if hasattr(part.function, "__code__") else -1
         if expected not in {-1, len(part.reads)}:
@@ -154,5 +155,6 @@ _RULES: tuple[Callable[[Graph], Iterator[Problem]], ...] = (
     _uses,
     _pipelines,
     service_problems,
+    aggregation_problems,
     _cycles,
 )

@@ -8,7 +8,10 @@ from datetime import timedelta
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from penstock.core.deadletter import dead_letter_topic
+from penstock.core.panes.windows import WindowKind
 from penstock.core.record import RecordType
+from penstock.core.rollup.aggregation import Aggregation, Selection, Windowed
+from penstock.core.rollup.late import late_topic
 from penstock.core.state import StateSpec
 from penstock.core.topic import TopicSpec
 from penstock.errors import DefinitionError, Place, Problem
@@ -19,6 +22,7 @@ __all__ = [
     "Delivery",
     "Edge",
     "Feedback",
+    "Follows",
     "Graph",
     "Lake",
     "MicroBatch",
@@ -36,6 +40,8 @@ __all__ = [
 T = TypeVar("T")
 
 Delivery = Literal["at_least_once", "exactly_once"]
+Follows = Literal["slowest", "newest"]
+IDLE_AFTER = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +53,35 @@ class Stream(Generic[T]):
     topic: TopicSpec
     disorder: timedelta | None = None
     """How far behind the newest event time a record may come and still be on time."""
+    idle_after: timedelta | None = IDLE_AFTER
+    """How long a partition is silent before it holds the watermark of the others no more."""
+    closes_after: timedelta | None = None
+    """How long all are silent before the watermark goes on with the clock; None: it stays."""
+    ahead: timedelta | None = None
+    """How far ahead of the clock an event time is believed; None: any."""
+    follows: Follows = "slowest"
+    """Which partition the watermark follows."""
     place: Place | None = field(default=None, compare=False, repr=False)
     kind: Literal["stream"] = field(default="stream", init=False)
+
+    def where(self, condition: str) -> Selection:
+        """Keep the records for which the expression is true; false and null are left out."""
+        return Selection(self).where(condition)
+
+    def select(self, **fields: str) -> Selection:
+        """Compute new fields from the old ones; the event time stays the record's."""
+        return Selection(self).select(**fields)
+
+    def window(
+        self,
+        windows: WindowKind,
+        *,
+        by: str | tuple[str, ...] | Mapping[str, str] = (),
+        lateness: str = "0s",
+        time: Literal["event", "processing"] = "event",
+    ) -> Windowed:
+        """Put the records into windows, for each value of the ``by`` fields on its own."""
+        return Selection(self).window(windows, by=by, lateness=lateness, time=time)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +173,8 @@ class Pipeline:
     writes: Data
     trigger: MicroBatch | RealTime = MicroBatch()
     output: Literal["append", "update", "complete"] = "append"
+    aggregation: Aggregation | None = None
+    """What it computes, where that was declared as a windowed aggregation."""
     place: Place | None = field(default=None, compare=False, repr=False)
     kind: Literal["pipeline"] = field(default="pipeline", init=False)
 
@@ -164,13 +199,15 @@ class Service:
     """The name of the parameter that takes the Context, if there is one."""
     timed: bool = False
     """Whether it has timers."""
+    aggregation: Aggregation | None = None
+    """What it computes, where that was declared as a windowed aggregation."""
     place: Place | None = field(default=None, compare=False, repr=False)
     kind: Literal["service"] = field(default="service", init=False)
 
     @property
     def keeps_state(self) -> bool:
         """Whether it remembers anything per key, so that it needs keys and a changelog."""
-        return self.timed or bool(self.states)
+        return self.timed or bool(self.states) or self.aggregation is not None
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Call the user's function itself, or make an object of their class, as tests do."""
@@ -217,6 +254,16 @@ class Graph:
         """Return the topic for records that cannot be used."""
         return dead_letter_topic(self.app)
 
+    @property
+    def late_records(self) -> TopicSpec:
+        """Return the topic for records that no window took."""
+        return late_topic(self.app)
+
+    @property
+    def aggregates(self) -> bool:
+        """Return whether it declares a windowed aggregation."""
+        return any(not isinstance(part, Source) and part.aggregation for part in self.parts)
+
     def changelog(self, service: Service) -> TopicSpec:
         """Return the topic that a service's state is rebuilt from."""
         return TopicSpec(
@@ -233,7 +280,8 @@ class Graph:
             for part in self.parts
             if isinstance(part, Service) and part.keeps_state and part.reads
         )
-        return (*(data.topic for data in self.on_log), self.dead_letters, *changelogs)
+        late = (self.late_records,) if self.aggregates else ()
+        return (*(data.topic for data in self.on_log), self.dead_letters, *late, *changelogs)
 
     def edges(self) -> Iterator[Edge]:
         """Yield the flow of records, part by part in order of declaration."""

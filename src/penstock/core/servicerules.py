@@ -16,7 +16,7 @@ __all__ = ["service_problems"]
 def service_problems(graph: Graph) -> Iterator[Problem]:
     """Yield every problem of every service."""
     for part in graph.parts:
-        if not isinstance(part, Service):
+        if not isinstance(part, Service) or part.aggregation:
             continue
         definition = read_definition(part.function)
         if unreadable := _unreadable(definition):

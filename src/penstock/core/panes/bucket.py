@@ -53,6 +53,7 @@ class Given:
     """What a bucket gave in one moment, each with its key."""
 
     watermark: int
+    clock: int
     panes: list[tuple[bytes, Pane]] = field(default_factory=list)
     late: list[tuple[bytes, LateElement]] = field(default_factory=list)
     ahead: list[Ahead] = field(default_factory=list)
@@ -98,7 +99,7 @@ class Bucket:
         came = list(arrivals)
         self._clock = max([self._clock, *(each.clock for each in came)])
         before = At(self._mark.value, self._clock)
-        given = Given(before.watermark)
+        given = Given(*before)
         touched: dict[bytes, _Entry] = {}
         # What came for one key is one batch, whichever source it is from.
         for key, elements in _gathered([each.elements for each in came]):
@@ -116,7 +117,7 @@ class Bucket:
 
     def finish(self) -> Given:
         """Close every window: the input is at its end."""
-        given = Given(END)
+        given = Given(END, self._clock)
         self._mark.value = END
         self._advance(At(END, self._clock), {}, given)
         return given

@@ -7,6 +7,7 @@ the windows of an idle stream close. Event times too far ahead of the clock are 
 """
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from penstock.core.panes.times import BEGINNING, END
 
@@ -20,6 +21,8 @@ class WatermarkRule:
     disorder: int = 0
     idle_after: int | None = None
     closes_after: int | None = None
+    follows: Literal["slowest", "newest"] = "slowest"
+    """Which source it follows; the newest is as if there were one source only."""
     ahead: int | None = None
 
     def believes(self, time: int, clock: int) -> bool:
@@ -46,9 +49,10 @@ class Watermark:
 
     def see(self, source: str, time: int, clock: int) -> None:
         """Take note of the newest event time of a source."""
-        found = self.sources.get(source)
+        name = source if self.rule.follows == "slowest" else ""
+        found = self.sources.get(name)
         if found is None:
-            self.sources[source] = SourceTime(time, clock)
+            self.sources[name] = SourceTime(time, clock)
         else:
             found.newest = max(found.newest, time)
             found.seen_at = max(found.seen_at, clock)

@@ -6,15 +6,16 @@
         readings.where("celsius > -273.15")
         .window(fixed("1m"), by="device", lateness="10m")
         .trigger(on_watermark(early=every("5s"), late=every_record()))
-        .accumulate("retracting")
+        .accumulate(retracting)
         .aggregate(fahrenheit=mean("celsius * 1.8 + 32"), readings=count())
     )
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from penstock.core.panes.aggregates import (
     Collect,
@@ -32,7 +33,7 @@ from penstock.core.panes.aggregates import (
 from penstock.core.panes.machine import Windowing
 from penstock.core.panes.sketches import ApproximateDistinct, Quantile
 from penstock.core.place import caller
-from penstock.core.windowing import microseconds
+from penstock.core.rollup.windowing import microseconds
 
 if TYPE_CHECKING:
     from penstock.core.graph import Stream
@@ -47,10 +48,12 @@ __all__ = [
     "Mode",
     "Selection",
     "Windowed",
+    "accumulating",
     "approximate_distinct",
     "collect",
     "combine",
     "count",
+    "discarding",
     "distinct",
     "first",
     "last",
@@ -58,12 +61,17 @@ __all__ = [
     "mean",
     "minimum",
     "quantile",
+    "retracting",
     "top",
     "total",
     "variance",
 ]
 
 Mode = Literal["discarding", "accumulating", "retracting"]
+
+discarding: Final = "discarding"
+accumulating: Final = "accumulating"
+retracting: Final = "retracting"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +81,8 @@ class Aggregate:
     combiner: Combiner[Any, Any, Any]
     of: str | None = None
     """The expression; None: the record itself, which only a count can take."""
+    gives: Any = None
+    """The annotation of the result of a combiner that is not Penstock's own."""
 
 
 def count(of: str | None = None) -> Aggregate:
@@ -140,34 +150,48 @@ def collect(of: str) -> Aggregate:
     return Aggregate(Collect(), of)
 
 
-def combine(of: str, combiner: Combiner[Any, Any, Any]) -> Aggregate:
-    """Your own aggregate: zero, add, merge and result over plain data."""
-    return Aggregate(combiner, of)
+def combine(of: str, combiner: Combiner[Any, Any, Any], *, gives: Any) -> Aggregate:
+    """Your own aggregate: zero, add, merge and result over plain data, and the type it gives.
+
+    It is given numbers, texts and bools as they are, instants as microseconds and dates as days
+    since 1970, decimals as whole numbers of 10^-18; what it holds must be plain data, too.
+    """
+    return Aggregate(combiner, of, gives)
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Those records of a stream that meet every condition."""
+    """Some records of a stream, as they are or as other fields computed from them."""
 
     stream: Stream[Any]
-    conditions: tuple[str, ...] = ()
+    steps: tuple[str | tuple[tuple[str, str], ...], ...] = ()
+    """A text is a condition; pairs are the fields that take the place of those before."""
 
     def where(self, condition: str) -> Selection:
         """Keep the records for which the expression is true; false and null are left out."""
-        return replace(self, conditions=(*self.conditions, condition))
+        return replace(self, steps=(*self.steps, condition))
+
+    def select(self, **fields: str) -> Selection:
+        """Compute new fields from the old ones; the event time stays the record's."""
+        return replace(self, steps=(*self.steps, tuple(fields.items())))
 
     def window(
         self,
         windows: WindowKind,
         *,
-        by: str | tuple[str, ...] = (),
+        by: str | tuple[str, ...] | Mapping[str, str] = (),
         lateness: str = "0s",
         time: Literal["event", "processing"] = "event",
     ) -> Windowed:
-        """Put the records into windows, for each value of the ``by`` fields on its own."""
+        """Put the records into windows, for each value of the ``by`` fields on its own.
+
+        ``by`` names fields, or is a dict from names to expressions.
+        """
+        names = (by,) if isinstance(by, str) else by
+        named = names if isinstance(names, Mapping) else {name: f"`{name}`" for name in names}
         return Windowed(
             selection=self,
-            by=(by,) if isinstance(by, str) else by,
+            by=tuple(named.items()),
             time=time,
             windowing=Windowing(windows=windows, lateness=microseconds(lateness)),
         )
@@ -179,7 +203,8 @@ class Windowed:
 
     selection: Selection
     windowing: Windowing
-    by: tuple[str, ...] = ()
+    by: tuple[tuple[str, str], ...] = ()
+    """Names and expressions."""
     time: Literal["event", "processing"] = "event"
 
     def trigger(self, trigger: Trigger) -> Windowed:

@@ -1,0 +1,1 @@
+"""Windowed aggregations: declared as values, checked, and made ready for every engine."""

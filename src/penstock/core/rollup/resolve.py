@@ -1,0 +1,253 @@
+"""A windowed aggregation whose expressions are read and whose types are settled.
+
+What :mod:`penstock.core.rollup.aggregation` declares, this module makes ready for every engine: the
+condition, the groups and the values as typed expressions, and the combiner for the pane machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from penstock.core.annotations import read_field
+from penstock.core.expression import Expression, examine
+from penstock.core.expression.types import is_comparable, is_numeric
+from penstock.core.panes.aggregates import (
+    Collect,
+    Count,
+    Distinct,
+    First,
+    Last,
+    Max,
+    Mean,
+    Min,
+    Sum,
+    Top,
+    Variance,
+)
+from penstock.core.panes.machine import PaneMachine, Windowing
+from penstock.core.panes.several import Several
+from penstock.core.panes.sketches import ApproximateDistinct, Quantile
+from penstock.core.panes.watermark import WatermarkRule
+from penstock.core.panes.windows import SessionWindows
+from penstock.core.rollup.windowing import MICROSECOND
+from penstock.core.schema import Choice, Field, FieldType, ListOf, Scalar, Schema
+from penstock.errors import DefinitionError, Problem
+
+if TYPE_CHECKING:
+    from penstock.core.graph import Pipeline, Service, Stream
+    from penstock.core.panes.combiner import Combiner
+    from penstock.core.rollup.aggregation import Aggregate, Aggregation
+    from penstock.errors import Place
+
+__all__ = ["Group", "Measure", "Rollup", "Step", "read_rollup", "rollup_of", "watermark_rule"]
+
+_BOOL, _INT, _FLOAT = Scalar("bool"), Scalar("int"), Scalar("float")
+_KEY_SCALARS = {"text", "int", "bool", "instant", "date"}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a selection: a condition, or the fields that take the place of those before."""
+
+    condition: Expression | None = None
+    fields: tuple[tuple[str, Expression], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One field that windows are kept apart by."""
+
+    name: str
+    expression: Expression
+    type: FieldType
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One result of a window."""
+
+    name: str
+    combiner: Combiner[Any, Any, Any]
+    expression: Expression | None
+    """None: every record counts."""
+    type: FieldType
+    """Of the values that go in."""
+    gives: Field
+    """The field that takes the result."""
+
+    @property
+    def stamped(self) -> bool:
+        """Whether its values go in together with their event time."""
+        return isinstance(self.combiner, First | Last)
+
+
+@dataclass(frozen=True, slots=True)
+class Rollup:
+    """Everything an engine needs to know of one aggregation."""
+
+    stream: Stream[Any]
+    steps: tuple[Step, ...]
+    groups: tuple[Group, ...]
+    measures: tuple[Measure, ...]
+    windowing: Windowing
+    rule: WatermarkRule | None
+    """None: windows in processing time."""
+
+    def machine(self) -> PaneMachine:
+        """Return the pane machine that computes it."""
+        return PaneMachine(self.windowing, self.combiner())
+
+    def combiner(self) -> Several:
+        """Return all its aggregates as one."""
+        return Several([measure.combiner for measure in self.measures])
+
+    def finished(self) -> Rollup:
+        """Return the same over a range that is finished: every window speaks once, at its end."""
+        plain = Windowing(windows=self.windowing.windows, stamp=self.windowing.stamp)
+        return replace(self, windowing=plain)
+
+
+def watermark_rule(stream: Stream[Any]) -> WatermarkRule:
+    """Return how the watermark of a stream follows its records, in microseconds."""
+
+    def span(given: timedelta | None) -> int | None:
+        return None if given is None else given // MICROSECOND
+
+    return WatermarkRule(
+        disorder=span(stream.disorder) or 0,
+        idle_after=span(stream.idle_after),
+        closes_after=span(stream.closes_after),
+        follows=stream.follows,
+        ahead=span(stream.ahead),
+    )
+
+
+def rollup_of(part: Pipeline | Service) -> Rollup:
+    """Return the aggregation of a part, ready to run; DefinitionError where it has none.
+
+    A table loses the rows of sessions that became one only if these are withdrawn, so into a table
+    sessions always run retracting.
+    """
+    found = read_rollup(part.aggregation) if part.aggregation else []
+    if not isinstance(found, Rollup):
+        raise DefinitionError(tuple(found))
+    writes = part.writes if part.kind == "pipeline" else part.writes[0]
+    if writes.kind == "table" and isinstance(found.windowing.windows, SessionWindows):
+        return replace(found, windowing=replace(found.windowing, mode="retracting"))
+    return found
+
+
+def read_rollup(aggregation: Aggregation) -> Rollup | list[Problem]:
+    """Return the aggregation ready to run, or everything that is wrong with its expressions."""
+    reader = _Reader(aggregation.stream.record.schema, aggregation.place)
+    windowed = aggregation.windowed
+    steps = tuple(reader.step(step) for step in windowed.selection.steps)
+    groups = tuple(reader.group(name, text) for name, text in windowed.by)
+    measures = tuple(reader.measure(name, each) for name, each in aggregation.aggregates)
+    if reader.problems:
+        return reader.problems
+    return Rollup(
+        stream=aggregation.stream,
+        steps=tuple(step for step in steps if step),
+        groups=tuple(group for group in groups if group),
+        measures=tuple(measure for measure in measures if measure),
+        windowing=windowed.windowing,
+        rule=watermark_rule(aggregation.stream) if windowed.time == "event" else None,
+    )
+
+
+class _Reader:
+    """Reads the texts one after the other, and keeps what is wrong with each."""
+
+    def __init__(self, schema: Schema, place: Place | None) -> None:
+        self.problems: list[Problem] = []
+        self._schema = schema
+        self._place = place
+
+    def step(self, step: str | tuple[tuple[str, str], ...]) -> Step | None:
+        """Read a condition, or fields, which the texts that follow are about."""
+        if isinstance(step, str):
+            condition = self._expression(step, expect=_BOOL)
+            return Step(condition=condition) if condition else None
+        found = [(name, self._expression(text)) for name, text in step]
+        fields = []
+        for name, expression in found:
+            if expression is None:
+                return None
+            if expression.field_type is None:
+                self._wrong("select.type", f"{name}: {expression.text!r} is always null")
+                return None
+            fields.append(
+                Field(name=name, type=expression.field_type, nullable=expression.nullable)
+            )
+        self._schema = Schema(name=self._schema.name, fields=tuple(fields))
+        return Step(fields=tuple((name, each) for name, each in found if each))
+
+    def group(self, name: str, text: str) -> Group | None:
+        """Read what windows are kept apart by."""
+        expression = self._expression(text)
+        if expression is None:
+            return None
+        kind = expression.field_type
+        if not isinstance(kind, Choice) and (
+            not isinstance(kind, Scalar) or kind.name not in _KEY_SCALARS
+        ):
+            hint = "by a text, an int, a bool, a date or an instant"
+            self._wrong("window.by", f"by {name!r}, which is {expression.type}", hint)
+            return None
+        if expression.nullable:
+            hint = f"coalesce({text}, ...) says which group such records are in"
+            self._wrong("window.by", f"by {name!r}, which may be null", hint)
+            return None
+        return Group(name, expression, kind)
+
+    def measure(self, name: str, aggregate: Aggregate) -> Measure | None:
+        """Read one aggregate, and settle the type of its result."""
+        combiner = aggregate.combiner
+        if aggregate.of is None:
+            return Measure(name, combiner, None, _INT, Field(name=name, type=_INT))
+        floats = isinstance(combiner, Mean | Variance | Quantile)
+        expression = self._expression(aggregate.of, expect=_FLOAT if floats else None)
+        if expression is None:
+            return None
+        kind = _INT if isinstance(combiner, Count) else expression.field_type
+        takes = "numbers, texts, bools, dates or instants"
+        fits = isinstance(combiner, Count) or is_comparable(expression.type)
+        if isinstance(combiner, Sum):
+            takes, fits = "numbers", is_numeric(expression.type)
+        if kind is None or not fits:
+            text = f"{name}: {aggregate.of!r} gives {expression.type}"
+            self._wrong("aggregate.type", text, f"it takes {takes}")
+            return None
+        gives = self._result(name, aggregate, kind)
+        return Measure(name, combiner, expression, kind, gives) if gives else None
+
+    def _result(self, name: str, aggregate: Aggregate, kind: FieldType) -> Field | None:
+        match aggregate.combiner:
+            case Count() | Distinct() | ApproximateDistinct():
+                return Field(name=name, type=_INT)
+            case Collect() | Top():
+                return Field(name=name, type=ListOf(kind))
+            case Mean() | Variance() | Quantile():
+                return Field(name=name, type=_FLOAT, nullable=True, optional=True)
+            case Sum() | Min() | Max() | First() | Last():
+                return Field(name=name, type=kind, nullable=True, optional=True)
+        try:
+            return read_field(name, aggregate.gives, msgspec.NODEFAULT)[0]
+        except TypeError as error:
+            self._wrong("aggregate.gives", f"{name}: {error}", "gives=float, for example")
+            return None
+
+    def _expression(self, text: str, *, expect: FieldType | None = None) -> Expression | None:
+        found = examine(text, self._schema, expect=expect)
+        if isinstance(found, Expression):
+            return found
+        self.problems += [fault.problem(text, self._place) for fault in found]
+        return None
+
+    def _wrong(self, code: str, message: str, hint: str = "") -> None:
+        self.problems.append(Problem(code, message, hint, self._place))

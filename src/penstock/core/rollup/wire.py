@@ -1,0 +1,152 @@
+"""Panes on the wire: records and headers for consumers who know nothing of Penstock."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import msgspec
+
+from penstock.core.codec import JsonCodec
+from penstock.core.deadletter import HEADER_PREFIX
+from penstock.core.expression.times import MAX_MICROS, MIN_MICROS, from_micros
+from penstock.core.graph import Graph, OnLog, Table
+from penstock.core.panes.arrivals import Ahead
+from penstock.core.panes.bucket import Given
+from penstock.core.panes.pane import LateElement, Pane
+from penstock.core.panes.windows import CountWindows, GlobalWindow, Window
+from penstock.core.rollup.late import LATE_RECORD, LateRecord
+from penstock.core.rollup.panerecord import has_instants
+from penstock.core.rollup.plainvalues import from_plain
+from penstock.core.rollup.reader import GroupKey
+from penstock.core.rollup.resolve import Rollup
+
+__all__ = ["OutgoingRecord", "PaneWire"]
+
+_SECOND = 1_000_000
+
+
+class OutgoingRecord(NamedTuple):
+    """A record on its way to the log; without a value it deletes its key from a table."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+class PaneWire:
+    """Writes what a bucket gave: panes to a stream or table, late records to the ledger."""
+
+    def __init__(self, graph: Graph, part: str, rollup: Rollup, data: OnLog) -> None:
+        self._part = part
+        self._topic = data.topic.name
+        self._source = rollup.stream.topic.name
+        self._late_topic = graph.late_records.name
+        self._is_table = isinstance(data, Table)
+        self._make = data.record.cls
+        self._names = [field.name for field in data.record.schema.fields]
+        self._codec: JsonCodec[Any] = JsonCodec(data.record, max_bytes=data.topic.max_record_bytes)
+        self._late_codec = JsonCodec(LATE_RECORD)
+        self._groups = GroupKey(rollup.groups)
+        self._results = [from_plain(measure.gives.type) for measure in rollup.measures]
+        self._window = _window_fields(rollup)
+        self._instants = has_instants(rollup)
+
+    def records(self, given: Given) -> Iterator[OutgoingRecord]:
+        """Yield the records of one moment; what a pane withdraws comes right before it."""
+        write = self._to_table if self._is_table else self._to_stream
+        for key, pane in given.panes:
+            yield from write(self._groups.unpack(key), pane)
+        for key, late in given.late:
+            yield self._late(key, late, given.watermark)
+        for ahead in given.ahead:
+            yield self._ahead(ahead, given.clock)
+
+    def _to_stream(self, groups: list[Any], pane: Pane) -> Iterator[OutgoingRecord]:
+        for window, value in pane.withdraws:
+            yield self._stream_record(groups, pane, window, value, withdrawn=True)
+        yield self._stream_record(groups, pane, pane.window, pane.value, withdrawn=False)
+
+    def _stream_record(
+        self, groups: list[Any], pane: Pane, window: Window, value: list[Any], *, withdrawn: bool
+    ) -> OutgoingRecord:
+        made = self._record(groups, pane, window, value, withdrawn, from_micros(pane.stamp))
+        facts = {
+            "pane": pane.timing,
+            "pane.index": str(pane.index),
+            "pane.last": str(pane.last).lower(),
+            "pane.withdrawn": str(withdrawn).lower(),
+        }
+        headers = tuple((HEADER_PREFIX + name, text.encode()) for name, text in facts.items())
+        codec = self._codec
+        return OutgoingRecord(self._topic, codec.key(made), codec.encode(made), headers)
+
+    def _to_table(self, groups: list[Any], pane: Pane) -> Iterator[OutgoingRecord]:
+        made = self._record(groups, pane, pane.window, pane.value)
+        key = self._codec.key(made)
+        for window, value in pane.withdraws:
+            old = self._codec.key(self._record(groups, pane, window, value))
+            if old != key:
+                yield OutgoingRecord(self._topic, old, None)
+        yield OutgoingRecord(self._topic, key, self._codec.encode(made))
+
+    def _record(
+        self, groups: list[Any], pane: Pane, window: Window, value: list[Any], *rest: Any
+    ) -> Any:
+        results = (back(each) for back, each in zip(self._results, value, strict=True))
+        facts = (pane.timing, pane.index, pane.last)
+        values = (*groups, *self._window(window), *results, *facts, *rest)
+        return self._make(**dict(zip(self._names, values, strict=True)))
+
+    def _late(self, key: bytes, late: LateElement, watermark: int) -> OutgoingRecord:
+        source, offset = late.origin
+        start, end = late.window if self._instants else (None, None)
+        return self._ledger(
+            key,
+            source,
+            offset,
+            time=late.time,
+            reason=late.reason,
+            late_by_seconds=late.lateness / _SECOND,
+            window_start=None if start is None else _instant(start),
+            window_end=None if end is None else _instant(end),
+            watermark_at=from_micros(watermark),
+        )
+
+    def _ahead(self, ahead: Ahead, clock: int) -> OutgoingRecord:
+        key, time, (source, offset) = ahead
+        seconds = (clock - time) / _SECOND
+        return self._ledger(key, source, offset, time=time, reason="ahead", late_by_seconds=seconds)
+
+    def _ledger(
+        self, key: bytes, source: str, offset: int, *, time: int, **facts: Any
+    ) -> OutgoingRecord:
+        group = msgspec.json.encode(self._groups.unpack(key)).decode()
+        made = LateRecord(
+            part=self._part,
+            topic=self._source,
+            partition=int(source or 0),
+            offset=offset,
+            group=group,
+            happened_at=_instant(time),
+            **facts,
+        )
+        codec = self._late_codec
+        return OutgoingRecord(self._late_topic, codec.key(made), codec.encode(made))
+
+
+def _window_fields(rollup: Rollup) -> Any:
+    match rollup.windowing.windows:
+        case GlobalWindow():
+            return lambda _window: ()
+        case CountWindows():
+            return lambda window: window
+    return lambda window: (_instant(window[0]), _instant(window[1]))
+
+
+def _instant(micros: int) -> datetime:
+    """Return an instant; a window that reaches out of time ends with it."""
+    found = from_micros(min(max(micros, MIN_MICROS), MAX_MICROS))
+    if found is None:
+        raise ValueError(f"no instant: {micros}")
+    return found
