@@ -60,17 +60,15 @@ class WindowState:
 
     held: Any
     trigger: TriggerState
-    total: int = 0
     unseen: int = 0
     """Elements that no pane has shown yet."""
     panes: int = 0
     settled: int = 0
     """Panes that were not early."""
     ended: bool = False
-    late: bool = False
-    """The moment for an on-time pane is over."""
     closed: bool = False
-    stamp: int | None = None
+    hold: int | None = None
+    """The stamp of the pane to come; None: every element that is in it was behind the watermark."""
     live: list[tuple[Window, Any]] = field(default_factory=list)
     """Values given out and not withdrawn; kept in retracting mode only."""
 
@@ -123,7 +121,7 @@ class PaneMachine:
             if state.closed:
                 outcome.late += (_late(element, window, "closed", at) for element in accepted)
             else:
-                self._take(state, accepted, self._scene(window, at), at)
+                self._take(window, state, accepted, at)
         for window in batch:
             self._ask(key, window, at, outcome)
         return outcome
@@ -147,7 +145,7 @@ class PaneMachine:
                 outcome.late += _late_partial(partial, "closed", at)
             else:
                 state.held = self._combiner.merge(state.held, partial.held)
-                self._count(state, partial.times, self._scene(window, at), at)
+                self._count(window, state, partial.times, at)
                 touched[window] = None
         for window in touched:
             self._ask(key, window, at, outcome)
@@ -161,10 +159,8 @@ class PaneMachine:
             if at.watermark >= self._expiry(window):
                 self._expire(key, window, at, outcome)
             elif not state.ended and at.watermark >= self._end(window):
-                state.ended = True
                 self._ask(key, window, at, outcome)
-                # What is still unseen now has its on-time pane yet to come.
-                state.late = state.unseen == 0
+                state.ended = True
             elif deadline is not None and at.clock > deadline:
                 self._ask(key, window, at, outcome)
         return outcome
@@ -190,22 +186,32 @@ class PaneMachine:
 
     def _open(self, window: Window, at: At) -> WindowState:
         ended = at.watermark >= self._end(window)
-        return WindowState(self._combiner.zero(), self._trigger.fresh(), ended=ended, late=ended)
+        return WindowState(self._combiner.zero(), self._trigger.fresh(), ended=ended)
 
-    def _take(self, state: WindowState, elements: Sequence[Element], scene: Scene, at: At) -> None:
+    def _take(
+        self, window: Window, state: WindowState, elements: Sequence[Element], at: At
+    ) -> None:
         for element in elements:
             state.held = self._combiner.add(state.held, element[1])
-        self._count(state, [element[0] for element in elements], scene, at)
+        self._count(window, state, [element[0] for element in elements], at)
 
-    def _count(self, state: WindowState, times: Sequence[int], scene: Scene, at: At) -> None:
-        if self._windowing.stamp != "end":
-            for time in times:
-                # An element behind the watermark does not move the pane's stamp.
-                if time >= at.watermark:
-                    state.stamp = self._stamp(state.stamp, time)
-        state.total += len(times)
+    def _count(self, window: Window, state: WindowState, times: Sequence[int], at: At) -> None:
+        scene = self._scene(window, at)
+        if not scene.end_passed:
+            self._hold(window, state, times, at.watermark)
         state.unseen += len(times)
         self._trigger.see(state.trigger, len(times), scene)
+
+    def _hold(
+        self, window: Window, state: WindowState, times: Sequence[int], watermark: int
+    ) -> None:
+        if self._windowing.stamp == "end":
+            state.hold = self._end(window) - 1
+            return
+        for time in times:
+            # An element behind the watermark does not pull the stamp back.
+            if time >= watermark or (state.hold is not None and time > state.hold):
+                state.hold = self._stamp(state.hold, time)
 
     def _stamp(self, one: int | None, other: int | None) -> int | None:
         if one is None or other is None:
@@ -230,7 +236,9 @@ class PaneMachine:
     def _timing(self, window: Window, state: WindowState, at: At) -> Timing:
         if at.watermark < self._end(window):
             return "early"
-        return "late" if state.late or state.settled else "on_time"
+        if state.settled or (state.ended and state.hold is None):
+            return "late"
+        return "on_time"
 
     def _give(
         self, window: Window, state: WindowState, timing: Timing, outcome: Outcome, *, last: bool
@@ -256,14 +264,14 @@ class PaneMachine:
             state.settled += timing != "early"
             if self._windowing.mode == "retracting":
                 state.live = [(window, pane.value)]
-        state.unseen, state.stamp = 0, None
+        state.unseen, state.hold = 0, None
         if last or self._windowing.mode == "discarding":
             state.held = self._combiner.zero()
 
     def _pane_stamp(self, window: Window, state: WindowState) -> int:
-        if self._windowing.stamp == "end" or state.stamp is None:
+        if self._windowing.stamp == "end" or state.hold is None:
             return self._end(window) - 1
-        return state.stamp
+        return state.hold
 
     def _add_counted(
         self, key: KeyState, elements: Iterable[Element], at: At, outcome: Outcome
@@ -275,8 +283,8 @@ class PaneMachine:
             state = key.windows.get(window)
             if state is None:
                 state = key.windows[window] = self._open(window, at)
-            self._take(state, (element,), self._scene(window, at), at)
-            if state.total == window[1] - window[0]:
+            self._take(window, state, (element,), at)
+            if key.ordinal == window[1]:
                 del key.windows[window]
                 self._give(window, state, "on_time", outcome, last=True)
         for window in list(key.windows):
@@ -287,7 +295,7 @@ class PaneMachine:
     ) -> dict[Window, list[Element]]:
         """Merge sessions that the batch joins; return its elements by the sessions they are in.
 
-        A session that was closed goes on taking what comes within its gap, as late.
+        A session that was closed merges with nothing, and goes on as late with what falls into it.
         """
         merged: dict[Window, list[Element]] = {}
         open_windows = [window for window, state in key.windows.items() if not state.closed]
@@ -298,7 +306,7 @@ class PaneMachine:
             members = [window for window in group if window in key.windows]
             members = [window for window in members if not key.windows[window].closed]
             whole = (group[0][0], max(end for _, end in group))
-            if not members and self._absorbed(key, whole):
+            if not members and self._falls_into_closed(key, whole):
                 outcome.late += (_late(element, whole, "closed", at) for element in elements)
                 continue
             merged[whole] = elements
@@ -310,11 +318,11 @@ class PaneMachine:
                 state.trigger = self._trigger.merge([state.trigger], self._scene(whole, at))
         return merged
 
-    def _absorbed(self, key: KeyState, window: Window) -> bool:
+    def _falls_into_closed(self, key: KeyState, window: Window) -> bool:
         for other, state in list(key.windows.items()):
-            if state.closed and window[0] < other[1] and other[0] < window[1]:
+            if state.closed and other[0] <= window[0] < other[1]:
                 del key.windows[other]
-                key.windows[min(window[0], other[0]), max(window[1], other[1])] = state
+                key.windows[other[0], max(window[1], other[1])] = state
                 return True
         return False
 
@@ -324,16 +332,14 @@ class PaneMachine:
         joined_state = WindowState(
             held=states[0].held,
             trigger=self._trigger.merge([state.trigger for state in states], scene),
-            total=sum(state.total for state in states),
             unseen=sum(state.unseen for state in states),
             ended=scene.end_passed,
-            late=scene.end_passed and all(state.late or state.settled for state in states),
             live=[value for state in states for value in state.live],
         )
         for state in states[1:]:
             joined_state.held = self._combiner.merge(joined_state.held, state.held)
         for state in states:
-            joined_state.stamp = self._stamp(joined_state.stamp, state.stamp)
+            joined_state.hold = self._stamp(joined_state.hold, state.hold)
         return joined_state
 
 

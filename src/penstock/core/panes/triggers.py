@@ -2,7 +2,8 @@
 
 The rules are those of Beam's trigger state machines. ``state[0]`` says whether the trigger has
 finished, ``state[1]`` is what it counts, the rest are the states of the triggers inside it. When
-the outermost trigger has finished, its window is closed.
+the outermost trigger has finished, its window is closed. ``fire`` says that the window has given a
+pane: a trigger that was ready has had its turn, and what any other has counted is in that pane.
 """
 
 from __future__ import annotations
@@ -54,9 +55,9 @@ class AfterCount:
         """Whether a pane is due now."""
         return bool(state[1] >= self.count)
 
-    def fire(self, state: TriggerState, _scene: Scene) -> None:
+    def fire(self, state: TriggerState, scene: Scene) -> None:
         """Move on, a pane having been given."""
-        state[0] = True
+        state[:] = [state[0] or self.ready(state, scene), 0]
 
     def merge(self, states: list[TriggerState], _scene: Scene) -> TriggerState:
         """Return the state of the window that several became."""
@@ -88,9 +89,9 @@ class AfterDelay:
         """Whether a pane is due now."""
         return state[1] is not None and scene.clock > state[1] + self.delay
 
-    def fire(self, state: TriggerState, _scene: Scene) -> None:
+    def fire(self, state: TriggerState, scene: Scene) -> None:
         """Move on, a pane having been given."""
-        state[:] = [True, None]
+        state[:] = [state[0] or self.ready(state, scene), None]
 
     def merge(self, states: list[TriggerState], _scene: Scene) -> TriggerState:
         """Return the state of the window that several became."""
@@ -136,23 +137,24 @@ class AfterWatermark:
 
     def fire(self, state: TriggerState, scene: Scene) -> None:
         """Move on, a pane having been given."""
-        state[1] = state[1] or scene.end_passed
-        state[0] = state[1] and self.late is None
-        state[2:] = self._early.fresh(), self._late.fresh()
+        if state[1]:
+            state[3] = _fired_again(self._late, state[3], scene)
+        elif scene.end_passed:
+            state[:] = [self.late is None, True, self._early.fresh(), self._late.fresh()]
+        else:
+            state[2] = _fired_again(self._early, state[2], scene)
 
     def merge(self, states: list[TriggerState], scene: Scene) -> TriggerState:
         """Return the state of the window that several became.
 
-        Where nothing but the end is waited for, a window that has grown past the watermark waits
-        for its new end.
+        A window with something that was not on time yet, or one that has grown past the watermark,
+        waits for its end again.
         """
-        early = self._early.merge([state[2] for state in states], scene)
-        if not all(state[1] for state in states):
-            return [False, False, early, self._late.fresh()]
-        if self.early is None and self.late is None:
-            return [scene.end_passed, scene.end_passed, early, self._late.fresh()]
-        late = self._late.merge([state[3] for state in states], scene)
-        return [self.late is None, True, early, late]
+        if scene.end_passed and all(state[1] for state in states):
+            late = _merged_again(self._late, [state[3] for state in states], scene)
+            return [self.late is None, True, self._early.fresh(), late]
+        early = _merged_again(self._early, [state[2] for state in states], scene)
+        return [False, False, early, self._late.fresh()]
 
     def deadline(self, state: TriggerState) -> int | None:
         """Return the clock time past which it may be ready."""
@@ -179,14 +181,11 @@ class Repeat:
 
     def fire(self, state: TriggerState, scene: Scene) -> None:
         """Move on, a pane having been given."""
-        self.inner.fire(state[2], scene)
-        if state[2][0]:
-            state[2] = self.inner.fresh()
+        state[2] = _fired_again(self.inner, state[2], scene)
 
     def merge(self, states: list[TriggerState], scene: Scene) -> TriggerState:
         """Return the state of the window that several became."""
-        inner = self.inner.merge([state[2] for state in states], scene)
-        return [False, None, self.inner.fresh() if inner[0] else inner]
+        return [False, None, _merged_again(self.inner, [state[2] for state in states], scene)]
 
     def deadline(self, state: TriggerState) -> int | None:
         """Return the clock time past which it may be ready."""
@@ -239,8 +238,7 @@ class AnyOf(_Several):
     def fire(self, state: TriggerState, scene: Scene) -> None:
         """Move on, a pane having been given."""
         for trigger, inner in zip(self.inner, state[2:], strict=True):
-            if trigger.ready(inner, scene):
-                trigger.fire(inner, scene)
+            trigger.fire(inner, scene)
         state[0] = any(inner[0] for inner in state[2:])
 
     def merge(self, states: list[TriggerState], scene: Scene) -> TriggerState:
@@ -262,10 +260,12 @@ class AllOf(_Several):
         )
 
     def fire(self, state: TriggerState, scene: Scene) -> None:
-        """Move on, a pane having been given."""
+        """Move on, a pane having been given; one that was not its own finishes none of it."""
+        if not self.ready(state, scene):
+            state[:] = self.fresh()
+            return
         for trigger, inner in zip(self.inner, state[2:], strict=True):
-            if not inner[0]:
-                trigger.fire(inner, scene)
+            trigger.fire(inner, scene)
         state[0] = all(inner[0] for inner in state[2:])
 
     def merge(self, states: list[TriggerState], scene: Scene) -> TriggerState:
@@ -280,7 +280,8 @@ class InOrder(_Several):
     __slots__ = ()
 
     def _current(self, state: TriggerState) -> int:
-        return next(index for index, inner in enumerate(state[2:]) if not inner[0])
+        unfinished = (index for index, inner in enumerate(state[2:]) if not inner[0])
+        return next(unfinished, len(self.inner))
 
     def ready(self, state: TriggerState, scene: Scene) -> bool:
         """Whether a pane is due now."""
@@ -292,9 +293,11 @@ class InOrder(_Several):
     def fire(self, state: TriggerState, scene: Scene) -> None:
         """Move on, a pane having been given; those that follow begin anew."""
         current = self._current(state)
-        self.inner[current].fire(state[current + 2], scene)
-        for index in range(current + 1, len(self.inner)):
-            state[index + 2] = self.inner[index].fresh()
+        for index, trigger in enumerate(self.inner):
+            if index <= current:
+                trigger.fire(state[index + 2], scene)
+            else:
+                state[index + 2] = trigger.fresh()
         state[0] = all(inner[0] for inner in state[2:])
 
     def merge(self, states: list[TriggerState], scene: Scene) -> TriggerState:
@@ -328,6 +331,7 @@ class Until(_Several):
         if end.ready(state[3], scene):
             state[3][0] = True
         else:
+            # The end counts on: it looks at the whole window, not at one pane.
             actual.fire(state[2], scene)
         state[0] = state[2][0] or state[3][0]
 
@@ -353,7 +357,7 @@ class Never:
         return False
 
     def fire(self, _state: TriggerState, _scene: Scene) -> None:
-        """Do nothing; it is never asked to."""
+        """Do nothing; the pane was another's."""
 
     def merge(self, _states: list[TriggerState], _scene: Scene) -> TriggerState:
         """Return the only state there is."""
@@ -367,6 +371,19 @@ class Never:
 Trigger: TypeAlias = (
     AfterCount | AfterDelay | AfterWatermark | Repeat | AnyOf | AllOf | InOrder | Until | Never
 )
+
+
+def _fired_again(trigger: Trigger, state: TriggerState, scene: Scene) -> TriggerState:
+    """Return the state of a trigger that is repeated, a pane having been given."""
+    trigger.fire(state, scene)
+    return trigger.fresh() if state[0] else state
+
+
+def _merged_again(trigger: Trigger, states: list[TriggerState], scene: Scene) -> TriggerState:
+    """Return the state of a trigger that is repeated, of the window that several became."""
+    merged = trigger.merge(states, scene)
+    return trigger.fresh() if merged[0] else merged
+
 
 NEVER = Never()
 DEFAULT = Repeat(AfterWatermark())
