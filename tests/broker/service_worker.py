@@ -16,7 +16,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
 
-from penstock import App, State, record, services
+from penstock import App, State, Timer, Timers, record, services
 from penstock.backbone.connection import Connection
 from penstock.backbone.logreader import LogReader
 from penstock.backbone.producer import Producer
@@ -34,6 +34,7 @@ SETTINGS = Settings(
     ),
 )
 PATIENCE = 90.0
+REMINDER = timedelta(seconds=1)
 
 
 @record()
@@ -75,11 +76,26 @@ class WordCount:
             total.set(total.get(0) + word.weight)
             return Count(word.word, total.get(0)) if word.weight else None
 
-        self.split, self.count = split, count
+        self.bells = self.app.stream(f"{name}.bells", Count)
+
+        @self.app.service(reads=self.words, writes=self.bells, delivery=delivery, name="remind")
+        class Remind:
+            def process(self, word: Word, seen: State[int], timers: Timers) -> None:
+                seen.set(seen.get(0) + word.weight)
+                timers.set("remind", after=REMINDER, time="processing")
+
+            def on_timer(self, timer: Timer, seen: State[int]) -> Count:
+                return Count(timer.key, seen.get(0))
+
+        self.split, self.count, self.remind = split, count, Remind
 
     @property
     def dead_letters(self) -> str:
         return self.app.graph.dead_letters.name
+
+    @property
+    def reminders(self) -> str:
+        return self.app.graph.changelog(self.remind).name
 
     @property
     def changelog(self) -> str:

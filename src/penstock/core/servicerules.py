@@ -63,7 +63,7 @@ def _takes(service: Service, signature: Signature) -> Iterator[Problem]:
             )
             hint = f"annotate the parameter with {data.record.name}, or read another stream"
             yield Problem("service.takes", text, hint, service.place)
-    yield from _unknown(service, signature, kinds="State, Timers nor Context")
+    yield from _unknown(service, signature, kinds="State nor Context")
 
 
 def _unknown(service: Service, signature: Signature, *, kinds: str) -> Iterator[Problem]:

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar, overload
 
 from penstock.core.deadletter import Coordinates
 
-__all__ = ["Cells", "Context", "State", "StateSpec"]
+__all__ = ["Cells", "Context", "Opening", "State", "StateSpec"]
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -78,3 +78,11 @@ class Context:
     """The service's clock: the driver's in tests, the machine's otherwise."""
     key: bytes | None
     headers: Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """Which share of a service begins: what ``open`` of a class gets."""
+
+    service: str
+    partition: int

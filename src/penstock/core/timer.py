@@ -10,6 +10,7 @@ __all__ = ["Timer", "TimerBook", "TimerTime", "Timers"]
 
 TimerTime = Literal["event", "processing"]
 
+_TIMES = ("event", "processing")
 _LONGEST_NAME = 200
 
 
@@ -83,6 +84,8 @@ class Timers:
         """
         if not name or "\x00" in name or len(name) > _LONGEST_NAME:
             raise ValueError(f"{name!r} cannot name a timer: 1 to {_LONGEST_NAME} characters can")
+        if time not in _TIMES:
+            raise ValueError(f"timer {name!r}: {time!r} is none of {', '.join(_TIMES)}")
         if (at is None) == (after is None):
             raise ValueError(f"say when timer {name!r} is due: at=... or after=...")
         if at is None:

@@ -3,8 +3,12 @@
 ===========  ==========================================================================
 step         the heart: one record in, its outputs out; pure
 outputs      what a function gives, made ready to send
+calls        the user's function or class, with what it asks for given
 states       the states of one task; statecodec: their values as bytes on the changelog
+timerqueue   the timers of one task; eventtime: how far event time has come
+deadletters  where what cannot be used goes
 tally        the counts of one task
+kinds        which kind of step runs a service
 task         one share of a service: handle, commit; what makes it durable is a seam
 delivery     exactly once and at least once, on Kafka
 takeover     fence, find the place, restore the state

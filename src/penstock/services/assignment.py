@@ -12,7 +12,6 @@
 A share may be revoked or lost in any of these states. Only the worker's thread calls in here.
 """
 
-import logging
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
@@ -23,14 +22,12 @@ from penstock.backbone.logrecord import Offsets, Partition
 from penstock.core.report import Counts
 from penstock.core.settings import ServiceSettings
 from penstock.errors import FencedError, TransientError
+from penstock.services.blame import LOG
 from penstock.services.takeover import Ground, Takeover
 from penstock.services.tally import total
 from penstock.services.task import Task
 
-__all__ = ["LOG", "Assignment", "Reader"]
-
-LOG = logging.getLogger("penstock.services")
-LOG.addHandler(logging.NullHandler())
+__all__ = ["Assignment", "Reader"]
 
 
 class Reader(Protocol):

@@ -113,6 +113,9 @@ class Reporter:
             detail["restoring"] = ", ".join(restoring)
         if self._service.keeps_state:
             detail["keys"] = str(sum(len(task.step.states) for task in assignment.tasks()))
+        if self._service.timed:
+            waiting = sum(len(task.step.states.timers or ()) for task in assignment.tasks())
+            detail["timers"] = str(waiting)
         if dead := assignment.last_dead_letter:
             detail["last dead letter"] = dead
         return detail

@@ -3,30 +3,29 @@
 The worker on a broker and the test driver run this same code, a :class:`Step` for each task.
 """
 
-import inspect
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime, timedelta
-from functools import partial
-from pathlib import PurePath
-from traceback import extract_tb
-from typing import Any
+from datetime import datetime, timedelta
 
 from penstock.backbone.logrecord import RawRecord
 from penstock.core.codec import JsonCodec
-from penstock.core.deadletter import Coordinates, dead_letter_headers
+from penstock.core.deadletter import Coordinates
 from penstock.core.graph import Graph, Service, Table
-from penstock.core.state import Context
-from penstock.errors import DataError, DefinitionError, PenstockError, Problem, UserCodeError
+from penstock.core.state import Context, Opening
+from penstock.core.timer import TimerTime
+from penstock.errors import DataError, PenstockError, TransientError, UserCodeError
+from penstock.services.blame import LOG, coordinates_of, told
+from penstock.services.calls import bind_calls
+from penstock.services.deadletters import DeadLetters
+from penstock.services.eventtime import EventTime
+from penstock.services.instants import EPOCH, instant, micros
 from penstock.services.outputs import Outputs, Send
 from penstock.services.states import States
 from penstock.services.tally import Tally
+from penstock.services.timerqueue import TimerQueue
 
 __all__ = ["Clock", "Step"]
 
 Clock = Callable[[], datetime]
-
-_EPOCH = datetime.fromtimestamp(0, UTC)
-_PACKAGE = str(PurePath(__file__).parent.parent)
 
 
 class Step:
@@ -38,44 +37,75 @@ class Step:
     """
 
     def __init__(self, graph: Graph, service: Service, *, clock: Clock) -> None:
-        self.states = States(service.states, changelog=graph.changelog(service).name)
+        self._event_time = EventTime(service.reads)
+        self._timers = TimerQueue(self._event_time, clock=clock) if service.timed else None
+        self._changelog = graph.changelog(service).name
+        self.states = States(service.states, changelog=self._changelog, timers=self._timers)
         self.tally = Tally()
-        self.last_dead_letter = ""
         self._service = service
         self._clock = clock
-        self._dead_letters = graph.dead_letters.name
+        self._dead_letters = DeadLetters(graph, service, clock=clock)
         self._outputs = Outputs(service)
         self._codecs = {
             data.topic.name: JsonCodec(data.record, max_bytes=data.topic.max_record_bytes)
             for data in service.reads
         }
         self._tables = {data.topic.name for data in service.reads if isinstance(data, Table)}
-        self._call = _bind(service, self.states)
+        self._calls = bind_calls(service, self.states)
+        self._number = 0
+
+    @property
+    def last_dead_letter(self) -> str:
+        """Return the last dead letter in words, empty where there was none."""
+        return self._dead_letters.last
 
     def open(self, number: int) -> None:
-        """Begin: the state of this partition number is restored."""
+        """Begin: the state of this partition number is restored; call the user's ``open``."""
+        self._number = number
+        if self._calls.open is not None:
+            try:
+                self._calls.open(Opening(self._service.name, number))
+            except TransientError:
+                raise
+            except Exception as error:
+                raise self._blame(self._place(), error, doing="open ") from error
 
     def close(self) -> None:
-        """End; nothing is handled any more."""
+        """End: call the user's ``close``; what it raises is logged, there is nothing to save."""
+        if self._calls.close is not None:
+            try:
+                self._calls.close()
+            except Exception as error:  # noqa: BLE001 - the user's code may raise anything
+                LOG.warning("close of %s %s", self._service.name, told(error))
 
     def wakes_at(self) -> datetime | None:
         """Return when :meth:`tick` has something to do; None: nothing waits for the clock."""
-        return None
+        if self._timers is None:
+            return None
+        if self._has_due_event():
+            return EPOCH
+        first = self._timers.first("processing")
+        return None if first is None else instant(first)
 
-    def tick(self, send: Send) -> bool:  # noqa: ARG002 - nothing waits for a time yet
-        """Do what the clock and the event time make due; True: something was sent or changed."""
-        return False
+    def tick(self, send: Send) -> bool:
+        """Let the timers go off that event time and the clock have made due."""
+        if self._timers is None:
+            return False
+        fired = self._fire("event", self._event_time.micros, send)
+        return self._fire("processing", micros(self._clock()), send) or fired
 
     def advance(self, event_time_at: datetime) -> None:
         """Take note of an event time, as if a record of each stream had come with it."""
+        self._event_time.see_all(event_time_at)
 
     def run(self, topic: str, records: Iterable[RawRecord], send: Send) -> None:
         """Handle records of one topic in order, passing what they give to ``send``.
 
         Whatever ``send`` raises goes through: the task has to be thrown away.
         """
-        accept, outputs_of, call = self._codecs[topic].accept, self._outputs.of, self._call
-        states = self.states if self.states.slots else None
+        accept, outputs_of, call = self._codecs[topic].accept, self._outputs.of, self._calls.process
+        states = self.states if self._service.keeps_state else None
+        timers = self._timers
         context = self._context if self._service.context else None
         passed = filtered = written = 0
         for raw in records:
@@ -85,6 +115,9 @@ class Step:
             except DataError as error:
                 self._reject(raw, error, send)
                 continue
+            if timers is not None:
+                self._event_time.see(topic, record)
+                self._fire("event", self._event_time.micros, send)
             try:
                 if states is not None:
                     states.point(key)  # type: ignore[arg-type] # accept saw that there is one
@@ -93,9 +126,7 @@ class Step:
                 if states is not None:
                     states.verify(key)  # type: ignore[arg-type]
             except Exception as error:  # noqa: BLE001 - the user's code may raise anything
-                if states is not None:
-                    states.take_back(key)  # type: ignore[arg-type]
-                self._bury(raw, self._blame(raw, error), send)
+                self._fail(raw, error, send)
                 continue
             for to, out_key, value, headers, partition in sent:
                 send(to, key=out_key, value=value, headers=headers, partition=partition)
@@ -104,6 +135,8 @@ class Step:
                 written += len(sent)
             else:
                 filtered += 1
+            if timers is not None:
+                self._fire("event", self._event_time.micros, send)
         self._count(passed, filtered, written)
 
     def _count(self, passed: int, filtered: int, written: int) -> None:
@@ -116,79 +149,71 @@ class Step:
             tally.passed += passed + filtered
 
     def _reject(self, raw: RawRecord, error: DataError, send: Send) -> None:
+        """Deal with a record that does not decode."""
         if raw.value() is None and raw.topic() in self._tables:
             self.tally.filtered += 1
         else:
-            self._bury(raw, error, send)
+            self._dead_letters.bury(raw, error, send)
+            self.tally.dead_lettered += 1
 
-    def _bury(self, raw: RawRecord, error: PenstockError, send: Send) -> None:
-        coordinates = _coordinates(raw)
-        marks = dead_letter_headers(error, coordinates, part=self._service.name, at=self._clock())
-        headers: list[tuple[str, bytes | None]] = [*(raw.headers() or ()), *marks]
-        send(self._dead_letters, key=raw.key(), value=raw.value(), headers=headers)
+    def _fail(self, raw: RawRecord, error: Exception, send: Send) -> None:
+        """Deal with a record that the user's code failed on."""
+        if self._service.keeps_state:
+            self.states.take_back(raw.key() or b"")
+        self._dead_letters.bury(raw, self._blame(coordinates_of(raw), error), send)
         self.tally.dead_lettered += 1
-        self.last_dead_letter = f"{coordinates}: {error.message} [{error.code}]"
 
-    def _blame(self, raw: RawRecord, error: Exception) -> PenstockError:
+    def _fire(self, time: TimerTime, until: int | None, send: Send) -> bool:
+        """Let timers go off in order, those that they set included; return whether any did."""
+        timers, call = self._timers, self._calls.on_timer
+        if timers is None or call is None or until is None:
+            return False
+        fired = False
+        while (due := timers.pop(time, until)) is not None:
+            fired = True
+            self.states.point(due.key)
+            timers.point(due.key, floor=due)
+            try:
+                sent = self._outputs.of(call(timers.told(due)))
+                self.states.verify(due.key)
+            except Exception as error:  # noqa: BLE001 - the user's code may raise anything
+                self.states.take_back(due.key)
+                place = self._place()
+                blamed = self._blame(place, error, doing=f"on timer {due.name!r} ")
+                self._dead_letters.bury_timer(due, blamed, place, send)
+                self.tally.written += 1
+                continue
+            for to, key, value, headers, partition in sent:
+                send(to, key=key, value=value, headers=headers, partition=partition)
+            self.tally.written += len(sent)
+        return fired
+
+    def _has_due_event(self) -> bool:
+        first = self._timers.first("event") if self._timers is not None else None
+        until = self._event_time.micros
+        return first is not None and until is not None and first <= until
+
+    def _blame(self, at: Coordinates, error: Exception, *, doing: str = "") -> PenstockError:
         if isinstance(error, DataError):
             return error
-        at = _coordinates(raw)
         return UserCodeError(
-            f"{self._service.name} {_told(error)}",
+            f"{self._service.name} {doing}{told(error)}",
             topic=at.topic,
             partition=at.partition,
             offset=at.offset,
         )
 
+    def _place(self) -> Coordinates:
+        """Return where what is no record belongs: to the changelog, at no offset."""
+        return Coordinates(self._changelog, self._number, -1)
+
     def _context(self, raw: RawRecord) -> dict[str, Context]:
         _, milliseconds = raw.timestamp()
         context = Context(
-            coordinates=_coordinates(raw),
-            written_at=_EPOCH + timedelta(milliseconds=milliseconds),
+            coordinates=coordinates_of(raw),
+            written_at=EPOCH + timedelta(milliseconds=milliseconds),
             now_at=self._clock(),
             key=raw.key(),
             headers={name: value or b"" for name, value in raw.headers() or ()},
         )
         return {self._service.context or "": context}
-
-
-def _coordinates(raw: RawRecord) -> Coordinates:
-    return Coordinates(raw.topic() or "", raw.partition() or 0, raw.offset() or 0)
-
-
-def _told(error: Exception) -> str:
-    """Return an exception as words: its type, its text, and the line it came from."""
-    try:
-        text = f"raised {type(error).__name__}: {error}"
-    except Exception:  # noqa: BLE001 - even the text of a user's exception is the user's code
-        text = f"raised {type(error).__name__}"
-    frames = extract_tb(error.__traceback__)
-    outside = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
-    if not outside:
-        return f"gave what cannot be used: {error}"
-    return f"{text} ({PurePath(outside[-1].filename).name}:{outside[-1].lineno})"
-
-
-def _bind(service: Service, states: States) -> Callable[..., Any]:
-    """Return the service's function with its states given, so that a call names the rest only.
-
-    Positions are used where the function allows: they cost a fifth of what names do.
-    """
-    function = service.function
-    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        text = f"service {service.name!r} is async, which services are not yet"
-        raise DefinitionError(
-            (Problem("service.async", text, "make it a plain function", service.place),)
-        )
-    given = {slot.spec.name: slot.state for slot in states.slots}
-    if not given:
-        return function
-    parameters = list(inspect.signature(function).parameters.values())[1:]
-    if [parameter.name for parameter in parameters] == list(given) and all(
-        parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for parameter in parameters
-    ):
-        first, *others = given.values()
-        if not others:
-            return lambda record: function(record, first)
-        return lambda record: function(record, first, *others)
-    return partial(function, **given)

@@ -17,7 +17,8 @@ from penstock.backbone.producer import SendLimits
 from penstock.backbone.site import Site
 from penstock.core.graph import Graph, Service
 from penstock.errors import FencedError, TransientError
-from penstock.services.assignment import LOG, Assignment
+from penstock.services.assignment import Assignment
+from penstock.services.blame import LOG
 from penstock.services.delivery import AtLeastOnce, ExactlyOnce
 from penstock.services.takeover import LONGEST_DELAY, Ground, MarkingDelivery, delays
 from penstock.services.task import Delivery, Task, share_of

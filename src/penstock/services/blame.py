@@ -1,0 +1,33 @@
+"""Words for what went wrong with a record: where it stands, and what the user's code raised."""
+
+import logging
+from pathlib import PurePath
+from traceback import extract_tb
+
+from penstock.backbone.logrecord import RawRecord
+from penstock.core.deadletter import Coordinates
+
+__all__ = ["LOG", "coordinates_of", "told"]
+
+LOG = logging.getLogger("penstock.services")
+LOG.addHandler(logging.NullHandler())
+
+_PACKAGE = str(PurePath(__file__).parent.parent)
+
+
+def coordinates_of(raw: RawRecord) -> Coordinates:
+    """Return where a record stands on the log."""
+    return Coordinates(raw.topic() or "", raw.partition() or 0, raw.offset() or 0)
+
+
+def told(error: Exception) -> str:
+    """Return an exception as words: its type, its text, and the line it came from."""
+    try:
+        text = f"raised {type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - even the text of a user's exception is the user's code
+        text = f"raised {type(error).__name__}"
+    frames = extract_tb(error.__traceback__)
+    outside = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
+    if not outside:
+        return f"gave what cannot be used: {error}"
+    return f"{text} ({PurePath(outside[-1].filename).name}:{outside[-1].lineno})"
