@@ -23,6 +23,8 @@ class Arrivals:
 
     clock: int
     source: str = ""
+    position: int = 0
+    """Where these stand among the arrivals of their source."""
     newest: int | None = None
     """The newest event time of the source that was believed; None: it showed none."""
     elements: Mapping[bytes, list[Element]] = field(default_factory=dict)
@@ -44,6 +46,7 @@ def pack_arrivals(arrivals: Arrivals) -> bytes:
         (
             arrivals.clock,
             arrivals.source,
+            arrivals.position,
             arrivals.newest,
             arrivals.elements,
             partials,
@@ -54,10 +57,11 @@ def pack_arrivals(arrivals: Arrivals) -> bytes:
 
 def unpack_arrivals(packed: bytes) -> Arrivals:
     """Return what :func:`pack_arrivals` packed."""
-    clock, source, newest, elements, partials, ahead = decode(packed)
+    clock, source, position, newest, elements, partials, ahead = decode(packed)
     return Arrivals(
         clock=clock,
         source=source,
+        position=position,
         newest=newest,
         elements={key: [tuple(each) for each in rows] for key, rows in elements.items()},
         partials={key: [_partial(row, source) for row in rows] for key, rows in partials.items()},

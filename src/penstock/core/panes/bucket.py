@@ -96,7 +96,7 @@ class Bucket:
 
     def take(self, arrivals: Iterable[Arrivals]) -> Given:
         """Take everything that came in one moment, then what it and the clock have made due."""
-        came = list(arrivals)
+        came = sorted(arrivals, key=lambda each: (each.source, each.position))
         self._clock = max([self._clock, *(each.clock for each in came)])
         before = At(self._mark.value, self._clock)
         given = Given(*before)
