@@ -40,12 +40,14 @@ from penstock.core.rollup.windowing import (
     until,
 )
 from penstock.core.schema import limits
-from penstock.core.state import Context, Opening, State
+from penstock.core.state import Context, ListState, MapState, Opening, State, ttl
 from penstock.core.timer import Timer, Timers
 
 __all__ = [
     "App",
     "Context",
+    "ListState",
+    "MapState",
     "Opening",
     "State",
     "Timer",
@@ -87,6 +89,7 @@ __all__ = [
     "sliding",
     "top",
     "total",
+    "ttl",
     "until",
     "variance",
 ]

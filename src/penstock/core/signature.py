@@ -6,10 +6,10 @@ import types
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from penstock.core.graph import Output
-from penstock.core.state import Context, State, StateSpec
+from penstock.core.state import Context, ListState, MapState, State, StateSpec, Ttl
 from penstock.core.timer import Timers
 
 __all__ = ["Definition", "Signature", "method", "read_definition", "read_signature"]
@@ -78,15 +78,15 @@ def read_signature(function: Callable[..., Any], *, of_self: bool = False) -> Si
     """
     try:
         parameters = list(inspect.signature(function).parameters.values())[of_self:]
-        hints = get_type_hints(function)
+        hints = get_type_hints(function, include_extras=True)
     except (NameError, TypeError, ValueError) as error:
         return Signature(unreadable=str(error))
     states, unknown = [], []
     context = timers = None
     for parameter in parameters[1:]:
         hint = hints.get(parameter.name)
-        if get_origin(hint) is State:
-            states.append(StateSpec(parameter.name, get_args(hint)[0]))
+        if spec := _state(parameter.name, hint):
+            states.append(spec)
         elif hint is Context:
             context = parameter.name
         elif hint is Timers:
@@ -96,6 +96,22 @@ def read_signature(function: Callable[..., Any], *, of_self: bool = False) -> Si
     takes = _alternatives(hints[parameters[0].name]) if _annotated(parameters, hints) else ()
     gives = _outputs(hints["return"]) if "return" in hints else None
     return Signature(takes, tuple(states), context, timers, tuple(unknown), gives)
+
+
+def _state(name: str, hint: Any) -> StateSpec | None:
+    """Return the state that a parameter asks for, None where it asks for something else."""
+    span = None
+    if get_origin(hint) is Annotated:
+        hint, *notes = get_args(hint)
+        span = next((note.span for note in notes if isinstance(note, Ttl)), None)
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is State:
+        return StateSpec(name, arguments[0], ttl=span)
+    if origin is ListState:
+        return StateSpec(name, arguments[0], "list", ttl=span)
+    if origin is MapState:
+        return StateSpec(name, arguments[1], "map", arguments[0], ttl=span)
+    return None
 
 
 def _annotated(parameters: list[inspect.Parameter], hints: dict[str, Any]) -> bool:

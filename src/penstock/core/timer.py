@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, Protocol
 
+from penstock.core.state import Here
 from penstock.core.units import duration
 
 __all__ = ["Timer", "TimerBook", "TimerTime", "Timers"]
@@ -33,11 +34,11 @@ class Timer:
 class TimerBook(Protocol):
     """Where the timers of one task are kept; the engine's business."""
 
-    def put(self, time: TimerTime, key: bytes, name: str, due_at: datetime, payload: Any) -> None:
-        """Set a timer, or set it anew."""
+    def put(self, here: Here, time: TimerTime, name: str, due_at: datetime, payload: Any) -> None:
+        """Set a timer of the key, or set it anew."""
 
-    def drop(self, time: TimerTime, key: bytes, name: str) -> None:
-        """Forget a timer; nothing happens where it is not set."""
+    def drop(self, here: Here, time: TimerTime, name: str) -> None:
+        """Forget a timer of the key; nothing happens where it is not set."""
 
     def due_at(self, time: TimerTime, key: bytes, name: str) -> datetime | None:
         """Return when a timer is due; None: it is not set."""
@@ -54,15 +55,11 @@ class Timers:
     a call that fails did to timers is taken back.
     """
 
-    __slots__ = ("_book", "_key")
+    __slots__ = ("_book", "_here")
 
-    def __init__(self, book: TimerBook) -> None:
+    def __init__(self, book: TimerBook, here: Here) -> None:
         self._book = book
-        self._key = b""
-
-    def at(self, key: bytes) -> None:
-        """Point at another key; the engine's business, not the function's."""
-        self._key = key
+        self._here = here
 
     def set(
         self,
@@ -92,12 +89,12 @@ class Timers:
             at = self._book.now_at(time) + duration(after or "0s")
         elif at.tzinfo is None:
             raise ValueError(f"timer {name!r}: {at.isoformat()} has no time zone")
-        self._book.put(time, self._key, name, at, payload)
+        self._book.put(self._here, time, name, at, payload)
 
     def cancel(self, name: str, *, time: TimerTime = "event") -> None:
         """Forget the timer; nothing happens where it is not set."""
-        self._book.drop(time, self._key, name)
+        self._book.drop(self._here, time, name)
 
     def due_at(self, name: str, *, time: TimerTime = "event") -> datetime | None:
         """Return when the timer is due; None: it is not set."""
-        return self._book.due_at(time, self._key, name)
+        return self._book.due_at(time, self._here.key, name)

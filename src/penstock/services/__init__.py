@@ -4,7 +4,7 @@
 step         the heart: one record in, its outputs out; pure
 outputs      what a function gives, made ready to send
 calls        the user's function or class, with what it asks for given
-states       the states of one task; statecodec: their values as bytes on the changelog
+states       the states of one task; cells: the values of one; statecodec: them as bytes
 timerqueue   the timers of one task; eventtime: how far event time has come
 deadletters  where what cannot be used goes
 tally        the counts of one task

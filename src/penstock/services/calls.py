@@ -9,7 +9,8 @@ from typing import Any
 
 from penstock.core.graph import Service
 from penstock.core.signature import Signature, method, read_definition
-from penstock.core.state import Opening
+from penstock.core.state import Here, Opening
+from penstock.core.timer import Timers
 from penstock.errors import DefinitionError, Problem
 from penstock.services.states import States
 
@@ -26,7 +27,7 @@ class Calls:
     close: Callable[[], Any] | None = None
 
 
-def bind_calls(service: Service, states: States) -> Calls:
+def bind_calls(service: Service, states: States, here: Here) -> Calls:
     """Return the service's code for one task.
 
     A function is itself; of a class an object is made, an object is copied: each task has one.
@@ -42,10 +43,10 @@ def bind_calls(service: Service, states: States) -> Calls:
         raise DefinitionError((Problem("service.process", text, "", service.place),))
     definition = read_definition(subject)
     _refuse_async(service, process, on_timer)
-    given: dict[str, Any] = {slot.spec.name: slot.state for slot in states.slots}
+    given, timers = states.handles(here), states.timers_handle(here)
     return Calls(
-        process=_bound(process, _wanted(definition.process, given, states)),
-        on_timer=_bound(on_timer, _wanted(definition.on_timer, given, states))
+        process=_bound(process, _wanted(definition.process, given, timers)),
+        on_timer=_bound(on_timer, _wanted(definition.on_timer, given, timers))
         if on_timer is not None and definition.on_timer is not None
         else None,
         open=method(subject, "open"),
@@ -61,10 +62,12 @@ def _refuse_async(service: Service, *functions: Callable[..., Any] | None) -> No
         )
 
 
-def _wanted(signature: Signature, given: Mapping[str, Any], states: States) -> dict[str, Any]:
+def _wanted(
+    signature: Signature, given: Mapping[str, Any], timers: Timers | None
+) -> dict[str, Any]:
     wanted = {spec.name: given[spec.name] for spec in signature.states}
-    if signature.timers and states.timers is not None:
-        wanted[signature.timers] = states.timers.handle
+    if signature.timers:
+        wanted[signature.timers] = timers
     return wanted
 
 

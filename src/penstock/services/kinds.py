@@ -7,11 +7,26 @@ from typing import Protocol
 from penstock.backbone.logrecord import RawRecord
 from penstock.core.graph import Graph, Service
 from penstock.services.outputs import Send
-from penstock.services.states import States
 from penstock.services.step import Clock, Step
 from penstock.services.tally import Tally
 
-__all__ = ["Stepper", "make_step"]
+__all__ = ["Kept", "Stepper", "make_step"]
+
+
+class Kept(Protocol):
+    """What a step remembers, as its changelog knows it."""
+
+    def __len__(self) -> int:
+        """Return how many values are held."""
+
+    def changes(self) -> Iterable[tuple[bytes, bytes | None]]:
+        """Return a changelog record for everything that changed since the last commit."""
+
+    def settle(self) -> None:
+        """Forget what changed: its changelog records are committed."""
+
+    def apply(self, key: bytes, value: bytes | None) -> None:
+        """Take in one record of the changelog."""
 
 
 class Stepper(Protocol):
@@ -21,12 +36,15 @@ class Stepper(Protocol):
     """
 
     @property
-    def states(self) -> States:
+    def states(self) -> Kept:
         """What goes to the changelog and comes back from it."""
 
     @property
     def tally(self) -> Tally:
         """What became of the records."""
+
+    def facts(self) -> dict[str, int]:
+        """Return further numbers to show: how many keys, timers and the like there are."""
 
     @property
     def last_dead_letter(self) -> str:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -111,11 +112,10 @@ class Reporter:
         }
         if restoring := [f"{each.share}: {each.progress}" for each in assignment.takeovers()]:
             detail["restoring"] = ", ".join(restoring)
-        if self._service.keeps_state:
-            detail["keys"] = str(sum(len(task.step.states) for task in assignment.tasks()))
-        if self._service.timed:
-            waiting = sum(len(task.step.states.timers or ()) for task in assignment.tasks())
-            detail["timers"] = str(waiting)
+        facts = Counter[str]()
+        for task in assignment.tasks():
+            facts.update(task.step.facts())
+        detail |= {name: str(number) for name, number in facts.items()}
         if dead := assignment.last_dead_letter:
             detail["last dead letter"] = dead
         return detail

@@ -1,8 +1,9 @@
-"""The values of one state as bytes on its changelog.
+"""The values of one state: as they are held in memory, and as bytes on its changelog.
 
-A changelog record's key is the state's name, a zero byte and the key of the records the value
-belongs to; its value is the state's value as JSON; no value: the key was deleted. A name is an
-identifier, so no state's records begin with a zero byte: such keys are Penstock's own marks.
+A changelog record's key is the state's name, a zero byte and the place of the value: the key of the
+records it belongs to, for an entry of a map with its name. Its value is JSON, behind the instant of
+its expiry where the state has a time to live; no value: it was deleted. A name is an identifier, so
+no state's records begin with a zero byte: such keys are Penstock's own marks.
 """
 
 from collections.abc import Callable
@@ -24,37 +25,58 @@ _ROUND_TRIP_FAILURES = (msgspec.MsgspecError, TypeError, ValueError, RecursionEr
 
 
 class StateCodec:
-    """Encodes and decodes the values of one state by its declared type."""
+    """Holds, encodes and decodes the values of one state by its declared type."""
 
     def __init__(self, spec: StateSpec, *, changelog: str) -> None:
         self._spec = spec
         self._changelog = changelog
         self._decoder = msgspec.json.Decoder(spec.type)
         self.prefix = spec.name.encode() + b"\x00"
-        """What the changelog keys of this state begin with; the record's key follows."""
-        self.refuses: Callable[[Any], str | None] = _SCALAR_CHECKS.get(spec.type, self._tried)
+        """What the changelog keys of this state begin with; the place follows."""
+        self.plain = spec.type in _PLAIN_CHECKS
+        """Whether values are held as they are; else as JSON."""
+        self.refuses: Callable[[Any], str | None] = _PLAIN_CHECKS.get(spec.type, self._tried)
         """Says why a value cannot be kept, or None. What passes can be restored."""
 
-    def encode(self, value: Any) -> bytes:
-        """Return a value that was not refused as bytes."""
+    def hold(self, value: Any) -> Any:
+        """Return a value as it is held; TypeError where it could not be restored."""
+        if not self.plain:
+            return self.json(value)
+        if refusal := self.refuses(value):
+            raise TypeError(refusal)
+        return value
+
+    def give(self, held: Any) -> Any:
+        """Return a held value as the user's code gets it: their own."""
+        return held if self.plain else self._decoder.decode(held)
+
+    def json(self, value: Any) -> bytes:
+        """Return a value as JSON; TypeError where it could not be restored."""
+        if refusal := self.refuses(value):
+            raise TypeError(refusal)
         return _ENCODER.encode(value)
 
-    def decode(self, value: bytes, *, record_key: bytes) -> Any:
-        """Return the value that the changelog holds for a record's key.
+    def dump(self, held: Any) -> bytes:
+        """Return a held value as the changelog holds it."""
+        return _ENCODER.encode(held) if self.plain else held
+
+    def load(self, value: bytes, *, place: bytes) -> Any:
+        """Return, as it is held, the value that the changelog has for a place.
 
         ConfigurationError where it is not of the state's type: the type has changed, or somebody
         else wrote there. Going on without it would give wrong results in silence.
         """
         try:
-            return self._decoder.decode(value)
+            decoded = self._decoder.decode(value)
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             raise ConfigurationError(
                 f"the state {self._spec.name!r} cannot be restored: its value for the key "
-                f"{record_key!r} in {self._changelog} is not {_type_name(self._spec.type)}",
+                f"{place!r} in {self._changelog} is not {_type_name(self._spec.type)}",
                 code="state.unreadable",
                 detail=str(error),
                 hint="give the state back its type, or give the new one another name",
             ) from error
+        return decoded if self.plain else value
 
     def _tried(self, value: Any) -> str | None:
         try:
@@ -83,9 +105,20 @@ def _is_float(value: Any) -> str | None:
     return None if isfinite(value) else f"a state of float was given {value}"
 
 
-# The common types are checked without a trial encoding: this runs once per record.
-_SCALAR_CHECKS: dict[Any, Callable[[Any], str | None]] = {
+def _is_text(value: Any) -> str | None:
+    if type(value) is not str:
+        return f"a state of str was given {type(value).__name__}"
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        return f"a state of str was given what is no text: {error}"
+    return None
+
+
+# The plain types cannot be changed in place, and are checked without a trial encoding.
+_PLAIN_CHECKS: dict[Any, Callable[[Any], str | None]] = {
     int: _exactly(int),
     bool: _exactly(bool),
     float: _is_float,
+    str: _is_text,
 }

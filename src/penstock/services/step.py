@@ -10,7 +10,7 @@ from penstock.backbone.logrecord import RawRecord
 from penstock.core.codec import JsonCodec
 from penstock.core.deadletter import Coordinates
 from penstock.core.graph import Graph, Service, Table
-from penstock.core.state import Context, Opening
+from penstock.core.state import Context, Here, Opening
 from penstock.core.timer import TimerTime
 from penstock.errors import DataError, PenstockError, TransientError, UserCodeError
 from penstock.services.blame import LOG, coordinates_of, told
@@ -27,6 +27,9 @@ __all__ = ["Clock", "Step"]
 
 Clock = Callable[[], datetime]
 
+_SWEEP_INTERVAL = 1_000_000
+"""Microseconds between two sweeps of what has expired."""
+
 
 class Step:
     """Handles the records of one task with the service's function.
@@ -40,7 +43,10 @@ class Step:
         self._event_time = EventTime(service.reads)
         self._timers = TimerQueue(self._event_time, clock=clock) if service.timed else None
         self._changelog = graph.changelog(service).name
-        self.states = States(service.states, changelog=self._changelog, timers=self._timers)
+        self.states = States(
+            service.states, changelog=self._changelog, clock=clock, timers=self._timers
+        )
+        self._here = Here()
         self.tally = Tally()
         self._service = service
         self._clock = clock
@@ -51,13 +57,18 @@ class Step:
             for data in service.reads
         }
         self._tables = {data.topic.name for data in service.reads if isinstance(data, Table)}
-        self._calls = bind_calls(service, self.states)
+        self._calls = bind_calls(service, self.states, self._here)
         self._number = 0
 
     @property
     def last_dead_letter(self) -> str:
         """Return the last dead letter in words, empty where there was none."""
         return self._dead_letters.last
+
+    def facts(self) -> dict[str, int]:
+        """Return how many values, and timers, there are."""
+        facts = {"keys": len(self.states)} if self._service.keeps_state else {}
+        return facts if self._timers is None else facts | {"timers": len(self._timers)}
 
     def open(self, number: int) -> None:
         """Begin: the state of this partition number is restored; call the user's ``open``."""
@@ -80,19 +91,22 @@ class Step:
 
     def wakes_at(self) -> datetime | None:
         """Return when :meth:`tick` has something to do; None: nothing waits for the clock."""
-        if self._timers is None:
-            return None
         if self._has_due_event():
             return EPOCH
-        first = self._timers.first("processing")
-        return None if first is None else instant(first)
+        first = self._timers.first("processing") if self._timers is not None else None
+        expiry = self.states.expires_at()
+        if expiry is not None:
+            # What has expired is not seen any more; forgetting it need not be prompt.
+            expiry += _SWEEP_INTERVAL - expiry % _SWEEP_INTERVAL
+        found = [at for at in (first, expiry) if at is not None]
+        return instant(min(found)) if found else None
 
     def tick(self, send: Send) -> bool:
-        """Let the timers go off that event time and the clock have made due."""
-        if self._timers is None:
-            return False
+        """Let the timers go off that are due, and forget what has expired."""
+        now = micros(self._clock())
         fired = self._fire("event", self._event_time.micros, send)
-        return self._fire("processing", micros(self._clock()), send) or fired
+        fired |= self._fire("processing", now, send)
+        return self.states.sweep(now) or fired
 
     def advance(self, event_time_at: datetime) -> None:
         """Take note of an event time, as if a record of each stream had come with it."""
@@ -104,7 +118,7 @@ class Step:
         Whatever ``send`` raises goes through: the task has to be thrown away.
         """
         accept, outputs_of, call = self._codecs[topic].accept, self._outputs.of, self._calls.process
-        states = self.states if self._service.keeps_state else None
+        here = self._here if self._service.keeps_state else None
         timers = self._timers
         context = self._context if self._service.context else None
         passed = filtered = written = 0
@@ -119,12 +133,11 @@ class Step:
                 self._event_time.see(topic, record)
                 self._fire("event", self._event_time.micros, send)
             try:
-                if states is not None:
-                    states.point(key)  # type: ignore[arg-type] # accept saw that there is one
+                if here is not None:
+                    here.key = key  # type: ignore[assignment] # accept saw that there is one
+                    here.undo.clear()
                 result = call(record) if context is None else call(record, **context(raw))
                 sent = outputs_of(result)
-                if states is not None:
-                    states.verify(key)  # type: ignore[arg-type]
             except Exception as error:  # noqa: BLE001 - the user's code may raise anything
                 self._fail(raw, error, send)
                 continue
@@ -158,26 +171,24 @@ class Step:
 
     def _fail(self, raw: RawRecord, error: Exception, send: Send) -> None:
         """Deal with a record that the user's code failed on."""
-        if self._service.keeps_state:
-            self.states.take_back(raw.key() or b"")
+        self._here.take_back()
         self._dead_letters.bury(raw, self._blame(coordinates_of(raw), error), send)
         self.tally.dead_lettered += 1
 
     def _fire(self, time: TimerTime, until: int | None, send: Send) -> bool:
         """Let timers go off in order, those that they set included; return whether any did."""
-        timers, call = self._timers, self._calls.on_timer
+        timers, call, here = self._timers, self._calls.on_timer, self._here
         if timers is None or call is None or until is None:
             return False
         fired = False
         while (due := timers.pop(time, until)) is not None:
             fired = True
-            self.states.point(due.key)
-            timers.point(due.key, floor=due)
+            here.key, here.floor = due.key, due
+            here.undo.clear()
             try:
                 sent = self._outputs.of(call(timers.told(due)))
-                self.states.verify(due.key)
             except Exception as error:  # noqa: BLE001 - the user's code may raise anything
-                self.states.take_back(due.key)
+                here.take_back()
                 place = self._place()
                 blamed = self._blame(place, error, doing=f"on timer {due.name!r} ")
                 self._dead_letters.bury_timer(due, blamed, place, send)
@@ -186,6 +197,7 @@ class Step:
             for to, key, value, headers, partition in sent:
                 send(to, key=key, value=value, headers=headers, partition=partition)
             self.tally.written += len(sent)
+        here.floor = None
         return fired
 
     def _has_due_event(self) -> bool:

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from penstock.core.timer import Timer, Timers, TimerTime
+from penstock.core.state import Here
+from penstock.core.timer import Timer, TimerTime
 from penstock.services.eventtime import EventTime
 from penstock.services.instants import instant, micros
 
@@ -53,45 +54,42 @@ def timer_json(due: Due) -> bytes:
 
 
 class TimerQueue:
-    """Timers by (time, key, name); those of one time go off in order of (instant, key, name).
-
-    ``handle`` is what the user's code gets. Changes since :meth:`point` can be taken back.
-    """
+    """Timers by (time, key, name); those of one time go off in order of (instant, key, name)."""
 
     def __init__(self, event_time: EventTime, *, clock: Callable[[], datetime]) -> None:
-        self.handle = Timers(self)
         self.event_time = event_time
         self._clock = clock
         self._kept: dict[_Id, _Kept] = {}
         self._heaps: dict[TimerTime, list[tuple[int, bytes, str]]] = {"event": [], "processing": []}
         self._changed: set[_Id] = set()
-        self._undo: list[tuple[_Id, _Kept | None]] = []
-        self._floor: Due | None = None
 
     def __len__(self) -> int:
         """Return how many timers are set."""
         return len(self._kept)
 
-    def put(self, time: TimerTime, key: bytes, name: str, due_at: datetime, payload: Any) -> None:
-        """Set a timer, or set it anew."""
+    def put(self, here: Here, time: TimerTime, name: str, due_at: datetime, payload: Any) -> None:
+        """Set a timer of the key, or set it anew.
+
+        Where another is going off, none of its time may be set before it: a chain always gets on.
+        """
         if time == "event" and not self.event_time.known:
             raise ValueError(f'timer {name!r}: no record here has an event time; time="processing"')
-        at, floor = micros(due_at), self._floor
+        at, floor = micros(due_at), here.floor
         if floor is not None and time == floor.time and at <= floor.at:
             raise ValueError(f"timer {name!r} must be due after {floor.name!r}, which is going off")
         encoded = _ENCODER.encode(payload)
         if msgspec.json.decode(encoded) != payload:
             raise TypeError(f"the payload of timer {name!r} is not what JSON can hold: {payload!r}")
-        timer = (time, key, name)
-        self._remember(timer)
+        timer = (time, here.key, name)
+        self._remember(here, timer)
         self._kept[timer] = (at, encoded)
         self._push(timer, at)
 
-    def drop(self, time: TimerTime, key: bytes, name: str) -> None:
-        """Forget a timer; nothing happens where it is not set."""
-        timer = (time, key, name)
+    def drop(self, here: Here, time: TimerTime, name: str) -> None:
+        """Forget a timer of the key; nothing happens where it is not set."""
+        timer = (time, here.key, name)
         if timer in self._kept:
-            self._remember(timer)
+            self._remember(here, timer)
             del self._kept[timer]
 
     def due_at(self, time: TimerTime, key: bytes, name: str) -> datetime | None:
@@ -107,26 +105,13 @@ class TimerQueue:
             raise ValueError('no record here has had an event time; use time="processing"')
         return at
 
-    def point(self, key: bytes, *, floor: Due | None = None) -> None:
-        """Hand out the timers of a key, before a call of the user's code.
-
-        With a ``floor``, the timer going off, no other of its time may be set before it: a chain of
-        timers always gets on.
-        """
-        self.handle.at(key)
-        self._floor = floor
-        if self._undo:
-            self._undo.clear()
-
-    def take_back(self) -> None:
-        """Undo what the call did."""
-        for timer, before in reversed(self._undo):
-            if before is None:
-                self._kept.pop(timer, None)
-            else:
-                self._kept[timer] = before
-                self._push(timer, before[0])
-        self._undo.clear()
+    def restore(self, timer: _Id, before: _Kept | None) -> None:
+        """Take back a change."""
+        if before is None:
+            self._kept.pop(timer, None)
+        else:
+            self._kept[timer] = before
+            self._push(timer, before[0])
 
     def first(self, time: TimerTime) -> int | None:
         """Return when the next timer of a time is due."""
@@ -187,8 +172,8 @@ class TimerQueue:
         self._kept[timer] = (at, bytes(payload))
         self._push(timer, at)
 
-    def _remember(self, timer: _Id) -> None:
-        self._undo.append((timer, self._kept.get(timer)))
+    def _remember(self, here: Here, timer: _Id) -> None:
+        here.undo.append((self, timer, self._kept.get(timer)))
         self._changed.add(timer)
 
     def _push(self, timer: _Id, at: int) -> None:

@@ -16,6 +16,7 @@ from penstock.core.graph import Graph, OnLog, Service, Stream, Table
 from penstock.core.report import Counts
 from penstock.core.topic import TopicSpec
 from penstock.core.units import duration
+from penstock.services.states import States
 from penstock.testing.clock import START_AT, ManualClock
 from penstock.testing.deadletters import DeadLetter, read_dead_letter
 from penstock.testing.engine import MemoryEngine
@@ -162,19 +163,20 @@ class Driver:
         ]
 
     def state(self, service: Service, key: str | int | bytes, *, name: str | None = None) -> Any:
-        """Return the value of a running service's state for a key, None where it has none.
+        """Return what a running service's state holds for a key, None where it has nothing.
 
         ``name`` is the state's; it may be left out where there is only one.
         """
         name = name or (service.states[0].name if len(service.states) == 1 else None)
         wanted = key if isinstance(key, bytes) else str(key).encode()
         for task in self._engine.running(service):
-            slot = task.step.states.slot(name or "")
-            if slot is None:
+            states = task.step.states
+            cells = states.named(name or "") if isinstance(states, States) else None
+            if cells is None:
                 known = ", ".join(spec.name for spec in service.states) or "none"
                 raise LookupError(f"which state of {service.name!r}? it has {known}")
-            if wanted in slot.cells.values:
-                return slot.cells.values[wanted]
+            if (found := cells.told(wanted)) is not None:
+                return found
         return None
 
     def counts(self, service: Service) -> Counts:

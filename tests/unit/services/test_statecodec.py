@@ -39,7 +39,7 @@ def codec(kind: Any) -> StateCodec:
 def test_a_value_that_is_accepted_comes_back_as_it_was(kind, value):
     subject = codec(kind)
     assert subject.refuses(value) is None
-    assert subject.decode(subject.encode(value), record_key=b"k") == value
+    assert subject.give(subject.load(subject.json(value), place=b"k")) == value
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_value_that_could_not_be_restored_is_refused_with_a_reason(kind, value
 @pytest.mark.parametrize("stored", [b"", b"{", b'"three"', b"null", b"\xff", b"[" * 100_000])
 def test_a_stored_value_of_another_type_stops_loudly(stored):
     with pytest.raises(ConfigurationError, match=r"'total' cannot be restored.*b'k'.*changelog"):
-        codec(int).decode(stored, record_key=b"k")
+        codec(int).load(stored, place=b"k")
 
 
 def test_the_marker_is_no_key_of_any_state():

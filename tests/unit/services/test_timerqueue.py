@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import App, record
+from penstock.core.state import Here
 from penstock.services.eventtime import EventTime
 from penstock.services.instants import instant, micros
 from penstock.services.states import States
@@ -44,8 +45,14 @@ def at(seconds):
     return NOW_AT + timedelta(seconds=seconds)
 
 
-def put(subject, key, name, seconds, *, time="event", payload=None):
-    subject.put(time, key, name, at(seconds), payload)
+def here_at(key, *, floor=None):
+    here = Here()
+    here.key, here.floor = key, floor
+    return here
+
+
+def put(subject, key, name, seconds, *, time="event", payload=None, here=None):
+    subject.put(here or here_at(key), time, name, at(seconds), payload)
 
 
 def popped(subject, time, seconds):
@@ -95,12 +102,12 @@ def test_what_a_failed_call_did_is_taken_back():
     subject = queue()
     put(subject, b"a", "moved", 1)
     put(subject, b"a", "gone", 1)
-    subject.point(b"a")
-    put(subject, b"a", "moved", 9)
-    put(subject, b"a", "moved", 10)
-    subject.drop("event", b"a", "gone")
-    put(subject, b"a", "new", 1)
-    subject.take_back()
+    here = here_at(b"a")
+    put(subject, b"a", "moved", 9, here=here)
+    put(subject, b"a", "moved", 10, here=here)
+    subject.drop(here, "event", "gone")
+    put(subject, b"a", "new", 1, here=here)
+    here.take_back()
     assert popped(subject, "event", 5) == [(b"a", "gone"), (b"a", "moved")]
 
 
@@ -108,11 +115,11 @@ def test_a_timer_set_by_a_timer_must_be_later_so_that_a_chain_gets_on():
     subject = queue()
     put(subject, b"a", "x", 1)
     due = subject.pop("event", micros(at(5)))
-    subject.point(b"a", floor=due)
+    here = here_at(b"a", floor=due)
     with pytest.raises(ValueError, match="must be due after 'x'"):
-        put(subject, b"a", "y", 1)
-    put(subject, b"a", "y", 2)
-    put(subject, b"a", "y", 0, time="processing")
+        put(subject, b"a", "y", 1, here=here)
+    put(subject, b"a", "y", 2, here=here)
+    put(subject, b"a", "y", 0, time="processing", here=here)
 
 
 def test_a_stream_without_event_time_has_no_event_timers():
@@ -163,17 +170,17 @@ STEPS = st.lists(
 def test_timers_rebuilt_from_their_changelog_are_the_timers_that_were_set(steps):
     """The queue against a plain dictionary, committed at random moments, rebuilt at the end."""
     subject, model, log = queue(), {}, []
-    states = States([], changelog="changelog", timers=subject)
+    states = States([], changelog="changelog", clock=lambda: NOW_AT, timers=subject)
     for action, time, key, name, seconds, commits in steps:
-        subject.point(key)
+        here = here_at(key)
         if action in {"put", "fail"}:
-            put(subject, key, name, seconds, time=time, payload=[name])
+            put(subject, key, name, seconds, time=time, payload=[name], here=here)
         if action == "put":
             model[time, key, name] = seconds
         elif action == "fail":
-            subject.take_back()
+            here.take_back()
         elif action == "drop":
-            subject.drop(time, key, name)
+            subject.drop(here, time, name)
             model.pop((time, key, name), None)
         else:
             wanted = sorted((s, k, n) for (t, k, n), s in model.items() if t == time)
@@ -188,7 +195,7 @@ def test_timers_rebuilt_from_their_changelog_are_the_timers_that_were_set(steps)
             states.settle()
     log += states.changes()
     rebuilt = queue()
-    restored = States([], changelog="changelog", timers=rebuilt)
+    restored = States([], changelog="changelog", clock=lambda: NOW_AT, timers=rebuilt)
     for key, value in log:
         restored.apply(key, value)
     for time in ("event", "processing"):
