@@ -90,6 +90,13 @@ def test_early_panes_follow_a_sequence_again_and_again():
     assert [values for _, values in panes] == [[1], [2, 3], [4], [5, 6]]
 
 
+def test_an_end_that_has_come_stays_while_its_session_does():
+    end = Until((AfterCount(9), AnyOf((AfterCount(2), AfterDelay(5)))))
+    trigger = InOrder((end, AfterCount(3)))
+    panes = shown(sessions(trigger, mode="discarding"), [1, 2], [2], [3], [4])
+    assert panes == [("early", [1, 2]), ("early", [2, 3, 4])]
+
+
 def test_what_comes_before_a_closed_session_opens_another():
     panes = shown(sessions(AfterDelay(5)), [20], {"clock": 6}, [24], [18, 21], {"clock": 12})
     assert panes == [("early", [20]), ("early", [18, 21])]
