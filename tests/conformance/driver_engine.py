@@ -1,6 +1,12 @@
-"""The pane cases on the machine itself, in memory; its state is packed and unpacked every step."""
+"""The pane cases on the machine itself, in memory; its state is packed and unpacked every step.
 
+Keys and values may be any JSON; the machine sees them as texts.
+"""
+
+import json
 from typing import Any
+
+from pane_match import PaneRow
 
 from penstock.core.panes.aggregates import Collect
 from penstock.core.panes.machine import KeyState, Outcome, PaneMachine, Windowing
@@ -8,32 +14,30 @@ from penstock.core.panes.packing import pack, unpack
 from penstock.core.panes.times import At
 from penstock.core.panes.windows import GLOBAL, Window
 
-PaneRow = dict[str, Any]
-
 
 class DriverEngine:
     """One stream of one case."""
 
     def __init__(self, windowing: Windowing) -> None:
         self._machine = PaneMachine(windowing, Collect())
-        self._keys: dict[Any, bytes] = {}
+        self._keys: dict[str, bytes] = {}
         self._at = At()
         self._rows: list[PaneRow] = []
         self._dropped = 0
 
     def add(self, elements: list[tuple[int, Any, Any]]) -> None:
-        by_key: dict[Any, list[tuple[int, Any]]] = {}
+        by_key: dict[str, list[tuple[int, str]]] = {}
         for time, value, key in elements:
-            by_key.setdefault(key, []).append((time, value))
+            by_key.setdefault(json.dumps(key), []).append((time, json.dumps(value)))
         for key, batch in by_key.items():
             state = unpack(self._keys.get(key, pack(KeyState())))
             self._keep(key, state, self._machine.add(state, batch, self._at))
 
     def watermark(self, time: int) -> None:
-        self._advance(self._at._replace(watermark=time))
+        self._advance(self._at._replace(watermark=max(time, self._at.watermark)))
 
     def clock(self, time: int) -> None:
-        self._advance(self._at._replace(clock=time))
+        self._advance(self._at._replace(clock=max(time, self._at.clock)))
 
     def take_panes(self) -> list[PaneRow]:
         rows, self._rows = self._rows, []
@@ -51,7 +55,7 @@ class DriverEngine:
             state = unpack(packed)
             self._keep(key, state, self._machine.advance(state, at))
 
-    def _keep(self, key: Any, state: KeyState, outcome: Outcome) -> None:
+    def _keep(self, key: str, state: KeyState, outcome: Outcome) -> None:
         self._keys[key] = pack(state)
         self._dropped += len(outcome.late)
         for pane in outcome.panes:
@@ -73,7 +77,13 @@ class DriverEngine:
             )
 
 
-def _row(key: Any, window: Window, values: list[Any], **facts: Any) -> PaneRow:
-    total = None if any(isinstance(value, str) for value in values) else sum(values)
-    shown = None if window == GLOBAL else list(window)
-    return {"key": key, "window": shown, "values": sorted(values), "sum": total, **facts}
+def _row(key: str, window: Window, texts: list[str], **facts: Any) -> PaneRow:
+    values = [json.loads(text) for text in texts]
+    numbers = all(isinstance(value, int | float) for value in values)
+    return {
+        "key": json.loads(key),
+        "window": None if window == GLOBAL else list(window),
+        "values": values,
+        "sum": sum(values) if numbers else None,
+        **facts,
+    }
