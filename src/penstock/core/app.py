@@ -25,6 +25,7 @@ from penstock.core.graph import (
     Table,
 )
 from penstock.core.place import caller, did_you_mean, place_of
+from penstock.core.policy import ErrorPolicy
 from penstock.core.record import RecordType, record_type
 from penstock.core.rollup.aggregation import Aggregation
 from penstock.core.rollup.panerecord import Shape, pane_record_type
@@ -265,6 +266,7 @@ class App:
         writes: OnLog | Feedback | tuple[OnLog | Feedback, ...] = (),
         name: str | None = None,
         delivery: Delivery = "exactly_once",
+        errors: ErrorPolicy | None = None,
     ) -> Callable[[Any], Service]:
         """Declare a service: a function of one record that returns or yields what it writes.
 
@@ -272,7 +274,8 @@ class App:
         the record stands. An output goes to the stream of its type; :func:`send` addresses it.
 
         It may also be a class, or an object of one, with ``process`` and perhaps ``open``,
-        ``on_timer`` and ``close``; each partition has an object of its own.
+        ``on_timer`` and ``close``; each partition has an object of its own. ``errors`` says what
+        happens to records that fail; they become dead letters by default.
         """
 
         def decorate(function: Any) -> Service:
@@ -288,6 +291,7 @@ class App:
                 writes=self._known(called, plain, place),
                 feedback=tuple(out.data.name for out in outputs if isinstance(out, Feedback)),
                 delivery=delivery,
+                errors=errors or ErrorPolicy(),
                 states=definition.states,
                 context=definition.process.context,
                 timed=definition.on_timer is not None,
@@ -334,7 +338,6 @@ class App:
                 function=_no_function,
                 reads=reads,
                 writes=data,
-                output="update",
                 aggregation=given,
                 place=place,
             )

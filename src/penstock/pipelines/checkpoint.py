@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from penstock.backbone.logrecord import Partition
 
-__all__ = ["Offsets", "committed_offsets", "offsets_of"]
+__all__ = ["Files", "Offsets", "committed_offsets", "offsets_of"]
 
 Offsets = dict[Partition, int]
 
@@ -18,7 +18,7 @@ def committed_offsets(spark: SparkSession, checkpoint: str) -> Offsets:
 
     Spark writes ``offsets/N`` when it begins batch N and ``commits/N`` when the batch is done.
     """
-    files = _Files(spark)
+    files = Files(spark)
     done = [int(name) for name in files.names(f"{checkpoint}/commits") if name.isdecimal()]
     if not done:
         return {}
@@ -43,7 +43,7 @@ def offsets_of(text: str | Mapping[str, Any] | None) -> Offsets:
     }
 
 
-class _Files:
+class Files:
     """The few calls to Hadoop's file systems that PySpark has no words for."""
 
     def __init__(self, spark: SparkSession) -> None:
@@ -66,3 +66,16 @@ class _Files:
             return str(self._java.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
         finally:
             stream.close()
+
+    def write(self, file: str, text: str) -> None:
+        """Write a whole file, or none: it gets its name when it is complete."""
+        fs = self._java.org.apache.hadoop.fs
+        path, unfinished = fs.Path(file), fs.Path(f"{file}.part")
+        system = path.getFileSystem(self._configuration)
+        stream = system.create(unfinished, True)
+        try:
+            stream.write(bytearray(text.encode()))
+        finally:
+            stream.close()
+        if not system.rename(unfinished, path):
+            raise OSError(f"{file} cannot be written")

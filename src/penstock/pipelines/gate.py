@@ -11,7 +11,9 @@ only here, always by refusing what the codec takes, except for the last:
   text, a number there may pass for one.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from pyspark.sql import DataFrame
 
@@ -39,11 +41,17 @@ class _Judgement:
     refused: Sql
 
 
-def judged(rows: DataFrame, data: OnLog) -> DataFrame:
-    """Return the fields of the records and :data:`REFUSED`, one row for each row of the topic."""
+def judged(
+    rows: DataFrame, data: OnLog, *, beside: Mapping[str, Sql] = MappingProxyType({})
+) -> DataFrame:
+    """Return the fields of the records and :data:`REFUSED`, one row for each row of the topic.
+
+    ``beside`` names further columns and what they are, in terms of the topic's own.
+    """
     schema, judgement = data.record.schema, _judge(data)
     named = zip(judgement.readings, schema.fields, strict=True)
     fields = [f"{reading.value} as {name(field.name)}" for reading, field in named]
+    fields += [f"{found} as {name(column)}" for column, found in beside.items()]
     return _prepared(rows, schema).selectExpr(*fields, f"{judgement.refused} as {REFUSED}")
 
 

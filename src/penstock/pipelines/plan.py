@@ -8,10 +8,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.backbone.site import Site
 from penstock.core.graph import Data, Graph, Lake, Pipeline, RealTime
+from penstock.core.rollup.resolve import rollup_of
 from penstock.errors import DefinitionError, Problem
 from penstock.pipelines.failures import of_definition
 from penstock.pipelines.reading import lake_rows, observed_name, records, topic_rows
-from penstock.pipelines.sinks import lake_path, stream_writer
+from penstock.pipelines.rollups.kept import keep
+from penstock.pipelines.rollups.plan import streamed_panes
+from penstock.pipelines.sinks import lake_path, rows_writer, stream_writer
 from penstock.pipelines.writing import typed
 
 __all__ = ["checkpoint_of", "held_slots", "output_of", "start_query"]
@@ -62,16 +65,28 @@ def start_query(
         observed = None if real_time else observed_name(pipeline.name, data)
         return records(rows, data, observed=observed)
 
-    output = output_of(pipeline, frame_of)
     spark.sparkContext.setLocalProperty("spark.scheduler.pool", pipeline.name)
     try:
-        writer = stream_writer(output, pipeline.writes, site)
+        if pipeline.aggregation:
+            writer = rows_writer(_panes(graph, pipeline, site, spark), site)
+        else:
+            writer = stream_writer(output_of(pipeline, frame_of), pipeline.writes, site)
         writer = writer.queryName(f"{graph.app}.{pipeline.name}")
         writer = writer.option("checkpointLocation", checkpoint_of(graph, pipeline, site))
         query: StreamingQuery = _triggered(writer, pipeline).start()
     except Exception as error:
         raise of_definition(error, pipeline) from error
     return query
+
+
+def _panes(graph: Graph, pipeline: Pipeline, site: Site, spark: SparkSession) -> DataFrame:
+    """Return the records that a windowed aggregation writes, late ones included."""
+    (data,) = pipeline.reads
+    checkpoint = checkpoint_of(graph, pipeline, site)
+    kept = keep(spark, checkpoint, pipeline.name, rollup_of(pipeline), way="panes")
+    rows = topic_rows(spark, site.connection, data.name)
+    observed = observed_name(pipeline.name, data)
+    return streamed_panes(rows, graph, pipeline, buckets=kept.buckets, observed=observed)
 
 
 def _triggered(writer: Any, pipeline: Pipeline) -> Any:

@@ -17,6 +17,7 @@ __all__ = [
     "RECEIVED",
     "REJECTED",
     "OffsetRange",
+    "count_gate",
     "gate_counts",
     "kafka_options",
     "lake_rows",
@@ -77,13 +78,18 @@ def records(rows: DataFrame, data: OnLog, *, observed: str | None = None) -> Dat
     """Return the records of a topic's rows; ``observed`` counts what was let in and what not."""
     found = judged(rows, data)
     if observed is not None:
-        found = found.observe(observed, *_counts())
+        found = count_gate(found, observed)
     # Only a verdict of false is a record; null is a table's deletion.
     found = found.where(~F.col(REFUSED)).drop(REFUSED)
     if isinstance(data, Stream) and data.disorder is not None and data.record.schema.time:
         span = f"{round(data.disorder.total_seconds() * 1000)} milliseconds"
         found = found.withWatermark(data.record.schema.time, span)
     return found
+
+
+def count_gate(found: DataFrame, observed: str) -> DataFrame:
+    """Return judged rows, counted by verdict in the query's progress."""
+    return found.observe(observed, *_counts())
 
 
 def gate_counts(rows: DataFrame, data: OnLog) -> dict[str, int]:

@@ -23,7 +23,7 @@ from penstock.core.panes.pane import LateElement, Pane
 from penstock.core.panes.times import END, NEVER, At
 from penstock.core.panes.watermark import SourceTime, Watermark, WatermarkRule
 
-__all__ = ["Bucket", "Given", "Store"]
+__all__ = ["Bucket", "Given", "MemoryStore", "Store"]
 
 T = TypeVar("T")
 
@@ -46,6 +46,18 @@ class Store(Protocol):
 
     def delete(self, key: bytes) -> None:
         """Delete a record that may be there."""
+
+
+class MemoryStore(dict[bytes, bytes]):
+    """A store that lives as long as its process."""
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Write a record."""
+        self[key] = value
+
+    def delete(self, key: bytes) -> None:
+        """Delete a record that may be there."""
+        self.pop(key, None)
 
 
 @dataclass(slots=True)

@@ -46,7 +46,7 @@ class RollupReader:
             (compile_row(group.expression), to_plain(group.type)) for group in rollup.groups
         ]
         self._measures = [_measure(measure) for measure in rollup.measures]
-        self._time = event_time_of(rollup.stream.record.schema)
+        self._time = event_time_of(rollup.schema)
 
     def read(self, record: Any) -> tuple[bytes, int, list[Any]] | None:
         """Return the group's key, the event time and the values; None: it was not selected.

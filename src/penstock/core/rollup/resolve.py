@@ -87,9 +87,12 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Rollup:
-    """Everything an engine needs to know of one aggregation."""
+    """Everything an engine needs to know of one aggregation; plain values that can travel."""
 
-    stream: Stream[Any]
+    topic: str
+    """The topic it reads."""
+    schema: Schema
+    """The records on it."""
     steps: tuple[Step, ...]
     groups: tuple[Group, ...]
     measures: tuple[Measure, ...]
@@ -151,7 +154,8 @@ def read_rollup(aggregation: Aggregation) -> Rollup | list[Problem]:
     if reader.problems:
         return reader.problems
     return Rollup(
-        stream=aggregation.stream,
+        topic=aggregation.stream.topic.name,
+        schema=aggregation.stream.record.schema,
         steps=tuple(step for step in steps if step),
         groups=tuple(group for group in groups if group),
         measures=tuple(measure for measure in measures if measure),

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from penstock.core.expression.tree import Field
-from penstock.core.graph import Graph, Pipeline, Service
+from penstock.core.graph import Graph, Pipeline, Service, Stream
 from penstock.core.panes.triggers import AfterWatermark, Repeat
 from penstock.core.panes.windows import CountWindows, GlobalWindow, SlidingWindows
 from penstock.core.rollup.aggregation import Aggregation
@@ -97,8 +97,7 @@ def _waits_for_the_end(trigger: Any) -> bool:
 
 
 def _output(part: Pipeline | Service) -> Iterator[Problem]:
-    aggregation = part.aggregation
-    rollup = read_rollup(aggregation) if aggregation else []
+    rollup = read_rollup(part.aggregation) if part.aggregation else []
     if not isinstance(rollup, Rollup):
         return
     data = part.writes if isinstance(part, Pipeline) else part.writes[0]
@@ -109,13 +108,12 @@ def _output(part: Pipeline | Service) -> Iterator[Problem]:
         if not data.record.schema.key:
             text = f"table {data.name!r} has one row and no key"
             yield Problem("table.no-key", text, "give .window(..., by=...) a field")
-    if isinstance(part, Service):
-        yield from _home(rollup)
+    if isinstance(part, Service) and part.aggregation:
+        yield from _home(rollup, part.aggregation.stream)
 
 
-def _home(rollup: Rollup) -> Iterator[Problem]:
+def _home(rollup: Rollup, stream: Stream[Any]) -> Iterator[Problem]:
     """Yield a problem where records of one group may be in several tasks of a service."""
-    stream = rollup.stream
     by = {_field(group, rollup) for group in rollup.groups}
     key = stream.record.schema.key
     if stream.topic.partitions > 1 and (

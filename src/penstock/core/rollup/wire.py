@@ -1,26 +1,27 @@
 """Panes on the wire: records and headers for consumers who know nothing of Penstock."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import msgspec
 
 from penstock.core.codec import JsonCodec
 from penstock.core.deadletter import HEADER_PREFIX
 from penstock.core.expression.times import MAX_MICROS, MIN_MICROS, from_micros
-from penstock.core.graph import Graph, OnLog, Table
+from penstock.core.graph import Graph, Lake, Pipeline, Service
 from penstock.core.panes.arrivals import Ahead
 from penstock.core.panes.bucket import Given
 from penstock.core.panes.pane import LateElement, Pane
 from penstock.core.panes.windows import CountWindows, GlobalWindow, Window
 from penstock.core.rollup.late import LATE_RECORD, LateRecord
-from penstock.core.rollup.panerecord import has_instants
+from penstock.core.rollup.panerecord import Shape, has_instants, pane_record_type
 from penstock.core.rollup.plainvalues import from_plain
 from penstock.core.rollup.reader import GroupKey
 from penstock.core.rollup.resolve import Rollup
 
-__all__ = ["OutgoingRecord", "PaneWire"]
+__all__ = ["Destination", "OutgoingRecord", "PaneWire"]
 
 _SECOND = 1_000_000
 
@@ -34,18 +35,43 @@ class OutgoingRecord(NamedTuple):
     headers: tuple[tuple[str, bytes], ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Destination:
+    """Where the panes of a part go; plain values that can travel."""
+
+    part: str
+    name: str
+    topic: str
+    shape: Shape
+    max_record_bytes: int
+    late_topic: str
+
+    @classmethod
+    def of(cls, graph: Graph, part: Pipeline | Service) -> Self:
+        """Return where a part of an application writes."""
+        data = part.writes if isinstance(part, Pipeline) else part.writes[0]
+        if isinstance(data, Lake):
+            raise TypeError(f"{part.name}: panes go to streams and tables")
+        return cls(
+            part=part.name,
+            name=data.name,
+            topic=data.topic.name,
+            shape=data.kind,
+            max_record_bytes=data.topic.max_record_bytes,
+            late_topic=graph.late_records.name,
+        )
+
+
 class PaneWire:
     """Writes what a bucket gave: panes to a stream or table, late records to the ledger."""
 
-    def __init__(self, graph: Graph, part: str, rollup: Rollup, data: OnLog) -> None:
-        self._part = part
-        self._topic = data.topic.name
-        self._source = rollup.stream.topic.name
-        self._late_topic = graph.late_records.name
-        self._is_table = isinstance(data, Table)
-        self._make = data.record.cls
-        self._names = [field.name for field in data.record.schema.fields]
-        self._codec: JsonCodec[Any] = JsonCodec(data.record, max_bytes=data.topic.max_record_bytes)
+    def __init__(self, rollup: Rollup, to: Destination) -> None:
+        record = pane_record_type(to.name, rollup, to.shape)
+        self._to = to
+        self._source = rollup.topic
+        self._make = record.cls
+        self._names = [field.name for field in record.schema.fields]
+        self._codec: JsonCodec[Any] = JsonCodec(record, max_bytes=to.max_record_bytes)
         self._late_codec = JsonCodec(LATE_RECORD)
         self._groups = GroupKey(rollup.groups)
         self._results = [from_plain(measure.gives.type) for measure in rollup.measures]
@@ -54,7 +80,7 @@ class PaneWire:
 
     def records(self, given: Given) -> Iterator[OutgoingRecord]:
         """Yield the records of one moment; what a pane withdraws comes right before it."""
-        write = self._to_table if self._is_table else self._to_stream
+        write = self._to_table if self._to.shape == "table" else self._to_stream
         for key, pane in given.panes:
             yield from write(self._groups.unpack(key), pane)
         for key, late in given.late:
@@ -79,7 +105,7 @@ class PaneWire:
         }
         headers = tuple((HEADER_PREFIX + name, text.encode()) for name, text in facts.items())
         codec = self._codec
-        return OutgoingRecord(self._topic, codec.key(made), codec.encode(made), headers)
+        return OutgoingRecord(self._to.topic, codec.key(made), codec.encode(made), headers)
 
     def _to_table(self, groups: list[Any], pane: Pane) -> Iterator[OutgoingRecord]:
         made = self._record(groups, pane, pane.window, pane.value)
@@ -87,8 +113,8 @@ class PaneWire:
         for window, value in pane.withdraws:
             old = self._codec.key(self._record(groups, pane, window, value))
             if old != key:
-                yield OutgoingRecord(self._topic, old, None)
-        yield OutgoingRecord(self._topic, key, self._codec.encode(made))
+                yield OutgoingRecord(self._to.topic, old, None)
+        yield OutgoingRecord(self._to.topic, key, self._codec.encode(made))
 
     def _record(
         self, groups: list[Any], pane: Pane, window: Window, value: list[Any], *rest: Any
@@ -123,7 +149,7 @@ class PaneWire:
     ) -> OutgoingRecord:
         group = msgspec.json.encode(self._groups.unpack(key)).decode()
         made = LateRecord(
-            part=self._part,
+            part=self._to.part,
             topic=self._source,
             partition=int(source or 0),
             offset=offset,
@@ -132,7 +158,7 @@ class PaneWire:
             **facts,
         )
         codec = self._late_codec
-        return OutgoingRecord(self._late_topic, codec.key(made), codec.encode(made))
+        return OutgoingRecord(self._to.late_topic, codec.key(made), codec.encode(made))
 
 
 def _window_fields(rollup: Rollup) -> Any:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from penstock.core.panes.aggregates import Collect
 from penstock.core.panes.arrivals import Arrivals, pack_arrivals, unpack_arrivals
-from penstock.core.panes.bucket import Bucket
+from penstock.core.panes.bucket import Bucket, MemoryStore
 from penstock.core.panes.machine import KeyState, PaneMachine, Partial, Windowing
 from penstock.core.panes.packing import decode, encode
 from penstock.core.panes.times import At
@@ -22,16 +22,6 @@ from penstock.core.panes.windows import (
 )
 
 SECOND = 1_000_000
-
-
-class Records(dict):
-    """A store in memory."""
-
-    def put(self, key, value):
-        self[key] = value
-
-    def delete(self, key):
-        self.pop(key, None)
 
 
 windows = st.sampled_from(
@@ -156,7 +146,7 @@ def combiner_of(windowing):
 @settings(max_examples=300, deadline=None)
 @given(windowings, rules, moments, st.booleans())
 def test_a_bucket_gives_what_the_machine_gives_over_all_keys(windowing, rule, moments, combine):
-    plain, store, clock = Everything(windowing, rule), Records(), 0
+    plain, store, clock = Everything(windowing, rule), MemoryStore(), 0
     for passed, elements in moments:
         clock += passed
         # A new bucket for each moment: everything it knows is in its store.
@@ -174,20 +164,20 @@ def test_a_bucket_gives_what_the_machine_gives_over_all_keys(windowing, rule, mo
 @settings(max_examples=100, deadline=None)
 @given(windowings, rules, moments)
 def test_nothing_happens_before_a_bucket_wakes(windowing, rule, moments):
-    store, clock = Records(), 0
+    store, clock = MemoryStore(), 0
     bucket = Bucket(PaneMachine(windowing, Collect()), rule, store)
     for passed, elements in moments:
         clock += passed
         bucket.take(arrivals_of(clock, elements, combined=None))
     while (wakes := bucket.wakes()) is not None and clock < 60 * SECOND:
-        just_before = Bucket(PaneMachine(windowing, Collect()), rule, Records(store))
+        just_before = Bucket(PaneMachine(windowing, Collect()), rule, MemoryStore(store))
         assert not just_before.take([Arrivals(clock=wakes - 1)]).panes or wakes <= clock
         clock = max(clock + SECOND, wakes)
         bucket.take([Arrivals(clock=clock)])
 
 
 def test_windows_in_processing_time_follow_the_clock():
-    store = Records()
+    store = MemoryStore()
     bucket = Bucket(PaneMachine(Windowing(windows=FixedWindows(10)), Collect()), None, store)
     assert not bucket.take([Arrivals(clock=3, elements={b"a": [(3, "x")]})]).panes
     assert not bucket.take([Arrivals(clock=9, elements={b"a": [(9, "y")]})]).panes
@@ -196,7 +186,7 @@ def test_windows_in_processing_time_follow_the_clock():
 
 
 def test_finishing_closes_every_window():
-    store = Records()
+    store = MemoryStore()
     machine = PaneMachine(Windowing(windows=FixedWindows(10), lateness=5), Collect())
     bucket = Bucket(machine, WatermarkRule(), store)
     bucket.take([Arrivals(clock=0, newest=12, elements={b"a": [(3, 3), (12, 12)]})])

@@ -26,10 +26,10 @@ from penstock import (
     variance,
 )
 from penstock.core.panes.arrivals import Arrivals
-from penstock.core.panes.bucket import Bucket
+from penstock.core.panes.bucket import Bucket, MemoryStore
 from penstock.core.rollup.reader import RollupReader
 from penstock.core.rollup.resolve import rollup_of
-from penstock.core.rollup.wire import PaneWire
+from penstock.core.rollup.wire import Destination, PaneWire
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -46,27 +46,19 @@ def reading(device, seconds, celsius=0.0, price="0"):
     return Reading(device, EPOCH + timedelta(seconds=seconds), celsius, Decimal(price))
 
 
-class Records(dict):
-    def put(self, key, value):
-        self[key] = value
-
-    def delete(self, key):
-        self.pop(key, None)
-
-
 class Run:
     """One aggregation, record by record, into a stream or a table."""
 
     def __init__(self, declare, shape="stream", **options):
         app = App("demo")
         readings = app.stream("readings", Reading, **options)
-        data = getattr(app, shape)("result", declare(readings), on="services")
+        getattr(app, shape)("result", declare(readings), on="services")
         graph = app.graph.verified()
         part = graph.part("result.windows")
         rollup = rollup_of(part)
         self.reader = RollupReader(rollup)
-        self.bucket = Bucket(rollup.machine(), rollup.rule, Records())
-        self.wire = PaneWire(graph, part.name, rollup, data)
+        self.bucket = Bucket(rollup.machine(), rollup.rule, MemoryStore())
+        self.wire = PaneWire(rollup, Destination.of(graph, part))
         self.clock = 10**15
         self.offset = 0
 

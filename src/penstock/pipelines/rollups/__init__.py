@@ -1,0 +1,1 @@
+"""Windowed aggregations on Spark: natively where it can, with the pane machine where it cannot."""

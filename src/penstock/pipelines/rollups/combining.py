@@ -1,0 +1,217 @@
+"""What happens to records before the shuffle: they are combined by key and window.
+
+A task reads one partition of the topic. It sends each bucket one value for many records, and tells
+every bucket how far it has come, also those it has nothing for.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from math import gcd
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.core.panes.arrivals import Arrivals, pack_arrivals
+from penstock.core.panes.machine import Element, Partial
+from penstock.core.panes.windows import (
+    CountWindows,
+    FixedWindows,
+    SessionWindows,
+    SlidingWindows,
+    Window,
+)
+from penstock.core.rollup.plainvalues import to_plain
+from penstock.core.rollup.reader import GroupKey
+from penstock.core.rollup.resolve import Rollup
+from penstock.core.schema import Scalar
+from penstock.pipelines.rollups.frame import AHEAD, CLOCK, OFFSET, PARTITION, TIME, group, value
+from penstock.pipelines.rollups.vectors import vector_of
+
+__all__ = ["BUCKET", "PAYLOAD", "SCHEMA", "Beating", "Combining"]
+
+BUCKET, PAYLOAD = "bucket", "payload"
+SCHEMA = f"{BUCKET} int, {PAYLOAD} binary"
+
+_ROWS = 250_000
+"""How many records are combined at a time."""
+_SLICE = "_slice"
+_NAMES = [BUCKET, PAYLOAD]
+
+
+@dataclass(frozen=True, slots=True)
+class Combining:
+    """A function for ``mapInArrow``."""
+
+    rollup: Rollup
+    buckets: tuple[int, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield a row for each bucket and some thousands of records."""
+        waiting: list[pa.RecordBatch] = []
+        count = 0
+        for batch in batches:
+            if batch.num_rows:
+                waiting.append(batch)
+                count += batch.num_rows
+            if count >= _ROWS:
+                yield from self._combined(pa.Table.from_batches(waiting))
+                waiting, count = [], 0
+        if waiting:
+            yield from self._combined(pa.Table.from_batches(waiting))
+
+    def _combined(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
+        for partition in pc.unique(rows.column(PARTITION)).to_pylist():
+            own = rows.filter(pc.equal(rows.column(PARTITION), partition))
+            yield self._packed(_Source(self.rollup, str(partition), own))
+
+    def _packed(self, source: "_Source") -> pa.RecordBatch:
+        count = len(self.buckets)
+        elements: list[dict[bytes, list[Element]]] = [{} for _ in range(count)]
+        partials: list[dict[bytes, list[Partial]]] = [{} for _ in range(count)]
+        ahead: list[list[Any]] = [[] for _ in range(count)]
+        if isinstance(self.rollup.windowing.windows, SessionWindows | CountWindows):
+            for key, element in source.elements():
+                elements[crc32(key) % count].setdefault(key, []).append(element)
+        else:
+            for key, partial in source.partials():
+                partials[crc32(key) % count].setdefault(key, []).append(partial)
+        for row in source.ahead():
+            ahead[crc32(row[0]) % count].append(row)
+        payloads = [
+            pack_arrivals(
+                Arrivals(
+                    clock=source.clock,
+                    source=source.name,
+                    position=source.position,
+                    newest=source.newest,
+                    elements=elements[index],
+                    partials=partials[index],
+                    ahead=ahead[index],
+                )
+            )
+            for index in range(count)
+        ]
+        return _batch(self.buckets, payloads)
+
+
+@dataclass(frozen=True, slots=True)
+class Beating:
+    """A function for ``mapInArrow`` that tells every bucket the time when no record does."""
+
+    buckets: tuple[int, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield a row for each bucket."""
+        for batch in batches:
+            if batch.num_rows:
+                clock = batch.column(0)[0].as_py()
+                beat = pack_arrivals(Arrivals(clock=clock))
+                yield _batch(self.buckets, [beat] * len(self.buckets))
+                return
+
+
+class _Source:
+    """Rows of one partition of the topic."""
+
+    def __init__(self, rollup: Rollup, name: str, rows: pa.Table) -> None:
+        self.name = name
+        self.clock: int = rows.column(CLOCK)[0].as_py()
+        self.position: int = rows.column(OFFSET)[0].as_py()
+        self._rollup = rollup
+        self._key = GroupKey(rollup.groups)
+        self._groups = [group(index) for index in range(len(rollup.groups))]
+        distrusted = rows.column(AHEAD)
+        self._ahead = rows.filter(distrusted)
+        self._rows = rows.filter(pc.invert(distrusted)) if self._ahead.num_rows else rows
+        self.newest: int | None = pc.max(self._rows.column(TIME)).as_py()
+
+    def ahead(self) -> Iterator[tuple[bytes, int, tuple[str, int]]]:
+        """Yield what is not believed, with key, event time and origin."""
+        times, offsets = (self._ahead.column(each).to_pylist() for each in (TIME, OFFSET))
+        for key, time, offset in zip(self._keys(self._ahead), times, offsets, strict=True):
+            yield key, time, (self.name, offset)
+
+    def elements(self) -> Iterator[tuple[bytes, Element]]:
+        """Yield the records one by one, in their order."""
+        rows = self._rows.sort_by(OFFSET)
+        times, offsets = (rows.column(each).to_pylist() for each in (TIME, OFFSET))
+        columns = [self._values(index, rows, times) for index in range(len(self._rollup.measures))]
+        for key, time, offset, *values in zip(
+            self._keys(rows), times, offsets, *columns, strict=True
+        ):
+            yield key, (time, values, (self.name, offset))
+
+    def partials(self) -> Iterator[tuple[bytes, Partial]]:
+        """Yield what the records of each key and window come to."""
+        if not self._rows.num_rows:
+            return
+        rows = self._rows.append_column(_SLICE, self._slices())
+        vectors = [
+            vector_of(measure, value(index) if measure.expression else TIME, rows)
+            for index, measure in enumerate(self._rollup.measures)
+        ]
+        wanted = [(TIME, "list"), (OFFSET, "list")]
+        wanted += [each for vector in vectors for each in vector.reductions]
+        reduced = rows.group_by([*self._groups, _SLICE], use_threads=False).aggregate(
+            list(dict.fromkeys(wanted))
+        )
+        windows: dict[int, tuple[Window, ...]] = {}
+        kind = self._rollup.windowing.windows
+        for key, start, times, offsets, *held in zip(
+            self._keys(reduced),
+            reduced.column(_SLICE).to_pylist(),
+            _arrays(reduced.column(f"{TIME}_list")),
+            _arrays(reduced.column(f"{OFFSET}_list")),
+            *(vector.accumulators(reduced) for vector in vectors),
+            strict=True,
+        ):
+            if start not in windows:
+                windows[start] = kind.of(start)  # type: ignore[union-attr]
+            for window in windows[start]:
+                yield key, Partial(window, held, times, offsets)
+
+    def _slices(self) -> pa.Array:
+        """Return the start of the longest span around each event time that no window cuts."""
+        times = self._rows.column(TIME).to_numpy()
+        match self._rollup.windowing.windows:
+            case FixedWindows(size, offset):
+                return pa.array(times - np.mod(times - offset, size))
+            case SlidingWindows(size, period, offset):
+                return pa.array(times - np.mod(times - offset, gcd(size, period)))
+        return pa.array(np.zeros_like(times))
+
+    def _values(self, index: int, rows: pa.Table, times: list[int]) -> list[Any]:
+        measure = self._rollup.measures[index]
+        if measure.expression is None:
+            return [True] * len(times)
+        values: list[Any] = rows.column(value(index)).to_pylist()
+        if measure.type == Scalar("decimal"):
+            values = list(map(to_plain(measure.type), values))
+        return list(zip(times, values, strict=True)) if measure.stamped else values
+
+    def _keys(self, rows: pa.Table) -> Iterator[bytes]:
+        if not self._groups:
+            alone = self._key.pack([])
+            return iter([alone] * rows.num_rows)
+        columns = [rows.column(each).to_pylist() for each in self._groups]
+        return (self._key.pack(list(each)) for each in zip(*columns, strict=True))
+
+
+def _arrays(lists: pa.ChunkedArray) -> Iterator[Any]:
+    """Yield the whole numbers of each list, as memory."""
+    for chunk in lists.chunks:
+        values, bounds = chunk.values.to_numpy(), chunk.offsets.to_numpy()
+        for start, stop in pairwise(bounds):
+            yield values[start:stop]
+
+
+def _batch(buckets: Iterable[int], payloads: list[bytes]) -> pa.RecordBatch:
+    columns: Mapping[str, Any] = {
+        BUCKET: pa.array(buckets, pa.int32()),
+        PAYLOAD: pa.array(payloads, pa.binary()),
+    }
+    return pa.RecordBatch.from_arrays(list(columns.values()), names=_NAMES)

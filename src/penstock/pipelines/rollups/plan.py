@@ -1,0 +1,110 @@
+"""A windowed aggregation as a DataFrame of records for Kafka: of a stream, or of a range."""
+
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import pandas as pd
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.core.graph import Graph, Lake, OnLog, Pipeline
+from penstock.core.panes.arrivals import unpack_arrivals
+from penstock.core.panes.bucket import Bucket, MemoryStore
+from penstock.core.panes.triggers import AfterDelay
+from penstock.core.panes.windows import CountWindows
+from penstock.core.rollup.resolve import Rollup, rollup_of
+from penstock.core.rollup.wire import Destination, PaneWire
+from penstock.pipelines.rollups.combining import BUCKET, PAYLOAD, SCHEMA, Beating, Combining
+from penstock.pipelines.rollups.frame import plain_rows
+from penstock.pipelines.rollups.processor import OUTGOING, PaneProcessor, outgoing
+
+__all__ = ["bucket_numbers", "finished_panes", "needs_beat", "streamed_panes"]
+
+_BEATS_PER_SECOND = 1
+_SEARCHED = 64
+"""How many numbers are tried for each bucket that is looked for."""
+
+
+def streamed_panes(
+    rows: DataFrame,
+    graph: Graph,
+    pipeline: Pipeline,
+    *,
+    buckets: int,
+    observed: str | None = None,
+) -> DataFrame:
+    """Return the records that an aggregation writes while its input goes on.
+
+    ``buckets`` is the number of partitions of its state, for as long as it has a checkpoint.
+    """
+    rollup, to = rollup_of(pipeline), Destination.of(graph, pipeline)
+    spark = rows.sparkSession
+    numbers = bucket_numbers(spark, buckets)
+    plain = plain_rows(rows, _input(pipeline), rollup, observed=observed)
+    arrivals = plain.mapInArrow(Combining(rollup, numbers), SCHEMA)
+    if needs_beat(rollup):
+        arrivals = arrivals.union(_beats(spark, numbers))
+    return arrivals.groupBy(BUCKET).transformWithStateInPandas(
+        PaneProcessor(rollup, to), OUTGOING, "append", "none"
+    )
+
+
+def finished_panes(rows: DataFrame, graph: Graph, pipeline: Pipeline, *, into: str) -> DataFrame:
+    """Return the records that hold the final answer over rows that are all there will be."""
+    rollup = rollup_of(pipeline).finished()
+    to = replace(Destination.of(graph, pipeline), topic=into)
+    spark = rows.sparkSession
+    numbers = bucket_numbers(spark, int(spark.conf.get("spark.sql.shuffle.partitions") or 1))
+    plain = plain_rows(rows, _input(pipeline), rollup)
+    arrivals = plain.mapInArrow(Combining(rollup, numbers), SCHEMA)
+
+    def answers(frame: pd.DataFrame) -> pd.DataFrame:
+        bucket = Bucket(rollup.machine(), rollup.rule, MemoryStore())
+        wire = PaneWire(rollup, to)
+        found = list(wire.records(bucket.take(map(unpack_arrivals, frame[PAYLOAD]))))
+        if not isinstance(rollup.windowing.windows, CountWindows):
+            # A count window that is not full has no answer, however long one waits.
+            found += wire.records(bucket.finish())
+        return outgoing(found)
+
+    return arrivals.groupBy(BUCKET).applyInPandas(answers, OUTGOING)
+
+
+def needs_beat(rollup: Rollup) -> bool:
+    """Whether something may become due while no record comes."""
+    rule = rollup.rule
+    return rule is None or rule.closes_after is not None or _delays(rollup.windowing.trigger)
+
+
+def bucket_numbers(spark: SparkSession, count: int) -> tuple[int, ...]:
+    """Return a number for each partition of the state, which Spark's hash sends there."""
+    homes = f"transform(sequence(0, {count * _SEARCHED}), each -> pmod(hash(each), {count}))"
+    (row,) = spark.sql(f"select {homes} as homes").collect()
+    found: dict[int, int] = {}
+    for number, home in enumerate(row["homes"]):
+        found.setdefault(home, number)
+    return tuple(found[home] for home in sorted(found))
+
+
+def _input(pipeline: Pipeline) -> OnLog:
+    (data,) = pipeline.reads
+    if isinstance(data, Lake):
+        raise TypeError(f"{pipeline.name}: windows are over streams")
+    return data
+
+
+def _beats(spark: SparkSession, numbers: tuple[int, ...]) -> DataFrame:
+    """Return the time, once a second, for every bucket."""
+    ticks = spark.readStream.format("rate").options(
+        rowsPerSecond=_BEATS_PER_SECOND, numPartitions=1
+    )
+    clock = ticks.load().selectExpr("unix_micros(current_timestamp()) as clock")
+    return clock.mapInArrow(Beating(numbers), SCHEMA)
+
+
+def _delays(trigger: Any) -> bool:
+    """Whether a trigger waits for the clock."""
+    if isinstance(trigger, AfterDelay):
+        return True
+    inner = [getattr(trigger, each.name) for each in fields(trigger)]
+    found = [one for each in inner for one in (each if isinstance(each, tuple) else (each,))]
+    return any(_delays(each) for each in found if is_dataclass(each))

@@ -1,0 +1,77 @@
+"""The pane machine in Spark's state store: one bucket for each of its partitions."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pandas as pd
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from penstock.core.panes.arrivals import unpack_arrivals
+from penstock.core.panes.bucket import Bucket
+from penstock.core.panes.pages import PagedStore
+from penstock.core.rollup.resolve import Rollup
+from penstock.core.rollup.wire import Destination, OutgoingRecord, PaneWire
+from penstock.pipelines.rollups.combining import PAYLOAD
+
+__all__ = ["OUTGOING", "PaneProcessor", "outgoing"]
+
+OUTGOING = (
+    "topic string, key binary, value binary, headers array<struct<key: string, value: binary>>"
+)
+
+
+class PaneProcessor(StatefulProcessor):
+    """Takes the arrivals of a bucket and gives records for Kafka; its state is in one map."""
+
+    def __init__(self, rollup: Rollup, to: Destination) -> None:
+        self._rollup = rollup
+        self._to = to
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Begin a batch in one partition of the state."""
+        self._records = _MapStore(handle.getMapState("bucket", "key binary", "value binary"))
+        self._machine = self._rollup.machine()
+        self._wire = PaneWire(self._rollup, self._to)
+
+    def handleInputRows(  # noqa: N802 - Spark's name
+        self, _key: Any, rows: Iterator[Any], _timer_values: Any
+    ) -> Iterator[pd.DataFrame]:
+        """Let the bucket take everything that came for it in this batch."""
+        store = PagedStore(self._records)
+        bucket = Bucket(self._machine, self._rollup.rule, store)
+        came = (unpack_arrivals(each) for frame in rows for each in frame[PAYLOAD])
+        given = bucket.take(came)
+        store.flush()
+        if found := list(self._wire.records(given)):
+            yield outgoing(found)
+
+    def close(self) -> None:
+        """End a batch; Spark keeps the state."""
+
+
+def outgoing(records: Iterable[OutgoingRecord]) -> pd.DataFrame:
+    """Return records as a frame with the columns that Spark's Kafka sink takes."""
+    columns = ("topic", "key", "value", "headers")
+    rows = list(records)
+    if not rows:
+        return pd.DataFrame({each: [] for each in columns})
+    topics, keys, values, headers = zip(*rows, strict=True)
+    named = [[{"key": name, "value": text} for name, text in each] for each in headers]
+    return pd.DataFrame(dict(zip(columns, (topics, keys, values, named), strict=True)))
+
+
+class _MapStore:
+    """A store in Spark's state, in which every call is a round trip to the JVM."""
+
+    def __init__(self, state: Any) -> None:
+        self._state = state
+
+    def get(self, key: bytes) -> bytes | None:
+        found = self._state.getValue((key,))
+        return None if found is None else bytes(found[0])
+
+    def put(self, key: bytes, value: bytes) -> None:
+        self._state.updateValue((key,), (value,))
+
+    def delete(self, key: bytes) -> None:
+        self._state.removeKey((key,))

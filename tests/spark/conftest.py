@@ -1,0 +1,100 @@
+"""One application on the shared broker and the shared Spark, for the tests that run pipelines."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from penstock import App
+from penstock.backbone.declare import declare_application
+from penstock.backbone.logreader import LogReader
+from penstock.backbone.producer import Producer
+from penstock.backbone.site import Site
+from penstock.core.graph import Graph
+from penstock.core.report import PartReport
+from penstock.core.settings import Settings
+from penstock.machine.places import Places
+from penstock.pipelines.engine import run_pipelines
+
+WAIT_SECONDS = 150
+
+
+class Ground:
+    """One application on the shared broker, under names of its own."""
+
+    def __init__(self, kafka, home: Path) -> None:
+        self.kafka = kafka
+        self.home = home
+        self.name = f"app{uuid4().hex[:8]}"
+        self.app = App(self.name)
+        self.reports: list[PartReport] = []
+
+    def topic(self, name: str) -> str:
+        return f"{self.name}.{name}"
+
+    @property
+    def graph(self) -> Graph:
+        return self.app.graph.verified()
+
+    def site(self, stop: threading.Event) -> Site:
+        return Site(
+            settings=Settings(),
+            places=Places(self.home),
+            connection=self.kafka,
+            stop=stop,
+            report=self.reports.append,
+        )
+
+    def declare(self) -> None:
+        declare_application(self.graph, self.kafka)
+
+    def send(self, topic: str, *pairs: tuple[bytes | None, bytes | None]) -> None:
+        with Producer(self.kafka) as producer:
+            for key, value in pairs:
+                producer.send(self.topic(topic), key=key, value=value, headers=[("from", b"test")])
+
+    def words(self, *words: str) -> None:
+        self.send("words", *((w.encode(), json.dumps({"word": w}).encode()) for w in words))
+
+    def read(self, topic: str) -> list:
+        return list(LogReader(self.kafka).read(self.topic(topic)))
+
+    def table(self, topic: str) -> dict[str, int]:
+        rows = [json.loads(found.value) for found in self.read(topic)]
+        return {row["word"]: row["count"] for row in rows}
+
+    @contextmanager
+    def running(self, *names: str) -> Iterator[None]:
+        stop, errors = threading.Event(), []
+
+        def work() -> None:
+            try:
+                run_pipelines(self.graph, names, self.site(stop))
+            except Exception as error:  # noqa: BLE001 - shown by the test
+                errors.append(error)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join(WAIT_SECONDS)
+        assert not errors, str(errors[0])[:3000]
+
+    def wait(self, what: str, condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not condition():
+            assert time.monotonic() < deadline, f"{what}; {self.reports[-2:]}"
+            assert self.reports[-1:] == [] or self.reports[-1].state != "failed", self.reports[-1]
+            time.sleep(0.2)
+
+
+@pytest.fixture
+def ground(kafka, spark, tmp_path) -> Ground:
+    return Ground(kafka, tmp_path)
