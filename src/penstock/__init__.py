@@ -1,6 +1,7 @@
 """Penstock: a fast data platform in Python, on Kafka and Spark."""
 
 from penstock.core.app import App, feedback, micro_batch, real_time, send
+from penstock.core.policy import on_error, retry
 from penstock.core.record import record
 from penstock.core.rollup.aggregation import (
     accumulating,
@@ -78,12 +79,14 @@ __all__ = [
     "micro_batch",
     "minimum",
     "never",
+    "on_error",
     "on_watermark",
     "quantile",
     "real_time",
     "record",
     "repeat",
     "retracting",
+    "retry",
     "send",
     "sessions",
     "sliding",

@@ -106,10 +106,17 @@ class FencedError(PenstockError):
 
 
 class UserCodeError(PenstockError):
-    """A user's function raised; names the record it raised on."""
+    """A user's function raised; names, and carries, the record it raised on."""
 
     def __init__(
-        self, message: str, *, topic: str, partition: int, offset: int, hint: str = ""
+        self,
+        message: str,
+        *,
+        topic: str,
+        partition: int,
+        offset: int,
+        record: object = None,
+        hint: str = "",
     ) -> None:
         super().__init__(
             message,
@@ -120,3 +127,4 @@ class UserCodeError(PenstockError):
         self.topic = topic
         self.partition = partition
         self.offset = offset
+        self.record = record

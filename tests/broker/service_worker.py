@@ -1,6 +1,6 @@
 """A word count for tests of services: in this process, or in one of its own that can be killed.
 
-``python service_worker.py BOOTSTRAP APP SERVICE [SERVICE ...]`` runs services until SIGTERM and
+``python service_worker.py BOOTSTRAP APP DELIVERY SERVICE [SERVICE ...]`` runs services until SIGTERM and
 writes their reports to standard output, one JSON document per line.
 """
 
@@ -60,6 +60,7 @@ class WordCount:
     def __init__(self, name: str, *, delivery: Any = "exactly_once") -> None:
         self.app = App(name)
         self.name = name
+        self.delivery = delivery
         self.lines = self.app.stream(f"{name}.lines", Line)
         self.words = self.app.stream(f"{name}.words", Word)
         self.counts = self.app.stream(f"{name}.counts", Count)
@@ -230,7 +231,8 @@ class InProcess:
 
     def __init__(self, kafka: Connection, app: WordCount, *names: str) -> None:
         self.reports: list[PartReport] = []
-        self._command = [sys.executable, __file__, kafka.bootstrap, app.name, *names]
+        program = [sys.executable, __file__, kafka.bootstrap, app.name, app.delivery]
+        self._command = [*program, *names]
 
     def __enter__(self) -> Self:
         self.process = subprocess.Popen(self._command, stdout=subprocess.PIPE)
@@ -258,14 +260,14 @@ class InProcess:
 
 
 def main() -> None:
-    bootstrap, name, *names = sys.argv[1:]
+    bootstrap, name, delivery, *names = sys.argv[1:]
 
     def report(found: PartReport) -> None:
         os.write(sys.stdout.fileno(), encode_report(found) + b"\n")
 
     site = site_of(Connection(bootstrap, KafkaSettings(bootstrap=bootstrap)), report=report)
     signal.signal(signal.SIGTERM, lambda *_: site.stop.set())
-    services.run(WordCount(name).app.graph, names, site)
+    services.run(WordCount(name, delivery=delivery).app.graph, names, site)
 
 
 if __name__ == "__main__":

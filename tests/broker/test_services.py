@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock import App, State, record
+from penstock import App, State, on_error, record, retry
 from penstock.backbone.groups import Groups
 from penstock.backbone.logreader import LogReader
 from penstock.backbone.producer import Producer
@@ -51,6 +51,52 @@ def test_a_stateless_and_a_stateful_service_count_words_exactly_once(kafka, app)
         assert (final.state, final.counts.in_flight) == ("stopped", 0)
         assert final.counts.balanced
     assert lag(kafka, app, "split") == 0
+
+
+def test_at_most_once_a_killed_worker_does_nothing_twice(kafka, topic):
+    app = kit.declared(topic.name("app"), kafka, delivery="at_most_once")
+    words = [f"w{number}" for number in range(30_000)]
+    kit.send_words(kafka, app, words)
+    with kit.InProcess(kafka, app, "count") as worker:
+        kit.eventually(
+            lambda: kit.committed_records(kafka, app.counts.topic.name) > 1000, what="some counted"
+        )
+        worker.kill()
+    with kit.InThread(kafka, app, "count") as running:
+        kit.eventually(
+            lambda: running.state("count") == "running" and lag(kafka, app, "count") == 0,
+            what="all taken",
+        )
+    found = kit.counted(kafka, app)
+    assert {word: counts for word, counts in found.items() if counts != [1]} == {}
+    assert set(found) <= set(words)
+
+
+def test_a_record_that_is_tried_again_holds_its_partition_and_no_other(kafka, topic):
+    app = App(topic.name("app"))
+    words = app.stream(f"{app.name}.words", kit.Word)
+    out = app.stream(f"{app.name}.out", kit.Word, partitions=1)
+    attempts = []
+
+    @app.service(reads=words, writes=out, errors=on_error(process=retry(9, first="300ms")))
+    def copy(word: kit.Word) -> kit.Word:
+        if word.word == "bad" and len(attempts) < 2:
+            attempts.append(word)
+            raise OSError("away")
+        return word
+
+    Topics(kafka).declare(app.graph.topics())
+    with Producer(kafka) as producer:
+        for number in range(2):
+            for word in ["before", "bad" if number == 0 else "good", "after"]:
+                value = b'{"word":"%s"}' % word.encode()
+                producer.send(words.topic.name, key=word.encode(), value=value, partition=number)
+    with kit.InThread(kafka, SimpleNamespace(app=app), "copy") as running:
+        kit.eventually(lambda: running.has("copy", passed=6), what="all copied")
+    found = [raw.key.decode() for raw in LogReader(kafka).read(out.topic.name)]
+    assert found[-2:] == ["bad", "after"]
+    assert sorted(found) == ["after", "after", "bad", "before", "before", "good"]
+    assert running.last("copy").counts.balanced
 
 
 def test_at_least_once_counts_the_same_when_nothing_fails(kafka, topic):

@@ -9,6 +9,7 @@ from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from penstock.core.deadletter import dead_letter_topic
 from penstock.core.panes.windows import WindowKind
+from penstock.core.policy import ErrorPolicy
 from penstock.core.record import RecordType
 from penstock.core.rollup.aggregation import Aggregation, Selection, Windowed
 from penstock.core.rollup.late import late_topic
@@ -39,7 +40,7 @@ __all__ = [
 
 T = TypeVar("T")
 
-Delivery = Literal["at_least_once", "exactly_once"]
+Delivery = Literal["at_most_once", "at_least_once", "exactly_once"]
 Follows = Literal["slowest", "newest"]
 IDLE_AFTER = timedelta(minutes=1)
 
@@ -194,6 +195,7 @@ class Service:
     feedback: tuple[str, ...] = ()
     """Names of what it writes that close a cycle on purpose."""
     delivery: Delivery = "exactly_once"
+    errors: ErrorPolicy = field(default_factory=ErrorPolicy)
     states: tuple[StateSpec, ...] = ()
     context: str | None = None
     """The name of the parameter that takes the Context, if there is one."""

@@ -3,9 +3,9 @@
 import inspect
 from collections.abc import Iterator
 from itertools import combinations
-from typing import Any
+from typing import Any, get_args
 
-from penstock.core.graph import Graph, Service
+from penstock.core.graph import Delivery, Graph, Service
 from penstock.core.signature import Definition, Signature, read_definition
 from penstock.core.timer import Timer
 from penstock.errors import Problem
@@ -24,6 +24,7 @@ def service_problems(graph: Graph) -> Iterator[Problem]:
             yield Problem("service.annotation", text, "import the names they use", part.place)
             continue
         yield from _made(part)
+        yield from _promises(part)
         yield from _takes(part, definition.process)
         yield from _timers(part, definition)
         yield from _gives(part, definition)
@@ -46,6 +47,16 @@ def _made(service: Service) -> Iterator[Problem]:
         name = service.function.__name__
         hint = f"declare an object instead of the class: app.service(...)({name}(...))"
         yield Problem("service.arguments", text, hint, service.place)
+
+
+def _promises(service: Service) -> Iterator[Problem]:
+    if service.delivery not in get_args(Delivery):
+        text = f"service {service.name!r}: there is no delivery {service.delivery!r}"
+        hint = f"choose one of {', '.join(get_args(Delivery))}"
+        yield Problem("service.delivery", text, hint, service.place)
+    for wrong in service.errors.problems():
+        text = f"service {service.name!r}: errors: {wrong}"
+        yield Problem("service.errors", text, "see on_error(...)", service.place)
 
 
 def _takes(service: Service, signature: Signature) -> Iterator[Problem]:

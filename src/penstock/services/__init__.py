@@ -6,11 +6,11 @@ outputs      what a function gives, made ready to send
 calls        the user's function or class, with what it asks for given
 states       the states of one task; cells: the values of one; statecodec: them as bytes
 timerqueue   the timers of one task; eventtime: how far event time has come
-deadletters  where what cannot be used goes
+reactions    what is done about failures; deadletters: where what cannot be used goes
 tally        the counts of one task
 kinds        which kind of step runs a service
 task         one share of a service: handle, commit; what makes it durable is a seam
-delivery     exactly once and at least once, on Kafka
+delivery     exactly once, at least once and at most once, on Kafka
 takeover     fence, find the place, restore the state
 assignment   which shares a worker has, and how far each has come
 worker       a member of the group: the loop

@@ -124,6 +124,14 @@ class Assignment:
                     continue
                 self._let_run(held, task, reader)
 
+    def release(self, reader: Reader) -> None:
+        """Read on where a record that failed is to be tried again now."""
+        for task in self.tasks():
+            if over := task.release():
+                reader.seek({partition: task.positions[partition] for partition in over})
+                reader.resume(over)
+                self.sought |= set(over)
+
     def commit(self) -> None:
         """Commit every running share that has something to commit, all at the same time."""
         tasks = self.tasks()

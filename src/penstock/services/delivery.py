@@ -1,4 +1,4 @@
-"""How the work of a task becomes durable on Kafka: the two promises a service can make."""
+"""How the work of a task becomes durable on Kafka: the three promises a service can make."""
 
 import threading
 from collections.abc import Callable
@@ -8,14 +8,14 @@ from datetime import timedelta
 
 from penstock.backbone.connection import Connection
 from penstock.backbone.consumer import Consumer
-from penstock.backbone.logrecord import Offsets
+from penstock.backbone.logrecord import Offsets, Partition
 from penstock.backbone.positions import ConsumerGroup
 from penstock.backbone.producer import Producer, SendLimits
 from penstock.backbone.transactions import TransactionalProducer
 from penstock.errors import PenstockError, TransientError
 from penstock.services.outputs import Send
 
-__all__ = ["TRANSACTION_TIMEOUT", "AtLeastOnce", "ExactlyOnce"]
+__all__ = ["TRANSACTION_TIMEOUT", "AtLeastOnce", "AtMostOnce", "ExactlyOnce"]
 
 TRANSACTION_TIMEOUT = timedelta(seconds=30)
 """How long the transaction of a worker that died may hold back readers and its successor.
@@ -56,6 +56,10 @@ class ExactlyOnce:
     def begin(self) -> None:
         """Begin a transaction."""
         self._producer.begin()
+
+    def take(self, offsets: Offsets) -> bool:  # noqa: ARG002 - they are committed with the work
+        """Return False: offsets are committed with the work, not before it."""
+        return False
 
     def commit(self, offsets: Offsets) -> Callable[[], None]:
         """Begin to commit the transaction with these offsets of the group."""
@@ -133,6 +137,10 @@ class AtLeastOnce:
     def begin(self) -> None:
         """Do nothing: records go out as they come."""
 
+    def take(self, offsets: Offsets) -> bool:  # noqa: ARG002 - they are committed after the work
+        """Return False: offsets are committed after the work, not before it."""
+        return False
+
     def commit(self, offsets: Offsets) -> Callable[[], None]:
         """Wait until everything sent has arrived, then move the group."""
         self._producer.flush()
@@ -154,3 +162,37 @@ class AtLeastOnce:
         if self._producer.trouble() is None:
             with suppress(PenstockError):  # nothing depends on it: offsets were not committed
                 self._producer.close()
+
+
+class AtMostOnce(AtLeastOnce):
+    """The offsets first, then the work: what a crash leaves undone is never done.
+
+    Outputs that could not be delivered are given up; state keeps what its last commit had.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        consumer: Callable[[], Consumer],
+        limits: SendLimits,
+    ) -> None:
+        super().__init__(connection, consumer=consumer, limits=limits)
+        self._taken: dict[Partition, int] = {}
+
+    def take(self, offsets: Offsets) -> bool:
+        """Move the group past the records before they are handled."""
+        new = self._beyond(offsets)
+        if new:
+            self._consumer().commit(new)
+            self._taken |= new
+        return bool(new)
+
+    def commit(self, offsets: Offsets) -> Callable[[], None]:
+        """Wait until what was sent has arrived; move the group past what holds no records."""
+        self._producer.flush()
+        self.take(offsets)
+        return lambda: None
+
+    def _beyond(self, offsets: Offsets) -> dict[Partition, int]:
+        return {at: offset for at, offset in offsets.items() if offset > self._taken.get(at, -1)}

@@ -7,6 +7,7 @@ from typing import Protocol
 from penstock.backbone.logrecord import RawRecord
 from penstock.core.graph import Graph, Service
 from penstock.services.outputs import Send
+from penstock.services.reactions import Hold
 from penstock.services.step import Clock, Step
 from penstock.services.tally import Tally
 
@@ -53,8 +54,11 @@ class Stepper(Protocol):
     def open(self, number: int) -> None:
         """Begin: the state of this partition number is restored, no record was handled yet."""
 
-    def run(self, topic: str, records: Iterable[RawRecord], send: Send) -> None:
-        """Handle records of one topic in order, passing what they give to ``send``."""
+    def run(self, topic: str, records: Iterable[RawRecord], send: Send) -> Hold | None:
+        """Handle records of one topic in order, passing what they give to ``send``.
+
+        A record that is to be tried again later is returned; those behind it were not handled.
+        """
 
     def wakes_at(self) -> datetime | None:
         """Return when :meth:`tick` has something to do by the clock; None: nothing waits."""

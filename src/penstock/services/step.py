@@ -5,6 +5,7 @@ The worker on a broker and the test driver run this same code, a :class:`Step` f
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
+from typing import Any
 
 from penstock.backbone.logrecord import RawRecord
 from penstock.core.codec import JsonCodec
@@ -12,16 +13,17 @@ from penstock.core.deadletter import Coordinates
 from penstock.core.graph import Graph, Service, Table
 from penstock.core.state import Context, Here, Opening
 from penstock.core.timer import TimerTime
-from penstock.errors import DataError, PenstockError, TransientError, UserCodeError
+from penstock.errors import DataError, PenstockError, TransientError
 from penstock.services.blame import LOG, coordinates_of, told
 from penstock.services.calls import bind_calls
 from penstock.services.deadletters import DeadLetters
 from penstock.services.eventtime import EventTime
 from penstock.services.instants import EPOCH, instant, micros
 from penstock.services.outputs import Outputs, Send
+from penstock.services.reactions import Hold, Reactions
 from penstock.services.states import States
 from penstock.services.tally import Tally
-from penstock.services.timerqueue import TimerQueue
+from penstock.services.timerqueue import Due, TimerQueue
 
 __all__ = ["Clock", "Step"]
 
@@ -35,8 +37,9 @@ class Step:
     """Handles the records of one task with the service's function.
 
     A record that does not decode, or that makes the function raise, is dead-lettered with its
-    reason and the stream goes on; what the failed call did to the state is taken back, and nothing
-    it gave is sent. A null value on a table is its deletion of a key: it is counted as filtered.
+    reason and the stream goes on, unless the error policy says otherwise; what the failed call did
+    to the state is taken back, and nothing it gave is sent. A null value on a table is its deletion
+    of a key: it is counted as filtered.
     """
 
     def __init__(self, graph: Graph, service: Service, *, clock: Clock) -> None:
@@ -58,6 +61,8 @@ class Step:
         }
         self._tables = {data.topic.name for data in service.reads if isinstance(data, Table)}
         self._calls = bind_calls(service, self.states, self._here)
+        self._reactions = Reactions(service, clock=clock)
+        self._held_until: datetime | None = None
         self._number = 0
 
     @property
@@ -79,7 +84,7 @@ class Step:
             except TransientError:
                 raise
             except Exception as error:
-                raise self._blame(self._place(), error, doing="open ") from error
+                raise self._reactions.blame(error, self._place(), doing="open ") from error
 
     def close(self) -> None:
         """End: call the user's ``close``; what it raises is logged, there is nothing to save."""
@@ -91,9 +96,11 @@ class Step:
 
     def wakes_at(self) -> datetime | None:
         """Return when :meth:`tick` has something to do; None: nothing waits for the clock."""
-        if self._has_due_event():
-            return EPOCH
         first = self._timers.first("processing") if self._timers is not None else None
+        if self._held_until is not None:
+            first = micros(self._held_until)
+        elif self._has_due_event():
+            return EPOCH
         expiry = self.states.expires_at()
         if expiry is not None:
             # What has expired is not seen any more; forgetting it need not be prompt.
@@ -112,16 +119,19 @@ class Step:
         """Take note of an event time, as if a record of each stream had come with it."""
         self._event_time.see_all(event_time_at)
 
-    def run(self, topic: str, records: Iterable[RawRecord], send: Send) -> None:
+    def run(self, topic: str, records: Iterable[RawRecord], send: Send) -> Hold | None:
         """Handle records of one topic in order, passing what they give to ``send``.
 
-        Whatever ``send`` raises goes through: the task has to be thrown away.
+        A record that is to be tried again later is returned; those behind it were not handled.
+        Whatever ``send`` raises goes through, and so does the end that the error policy asks for:
+        the task has to be thrown away.
         """
         accept, outputs_of, call = self._codecs[topic].accept, self._outputs.of, self._calls.process
         here = self._here if self._service.keeps_state else None
         timers = self._timers
         context = self._context if self._service.context else None
         passed = filtered = written = 0
+        hold: Hold | None = None
         for raw in records:
             key = raw.key()
             try:
@@ -139,7 +149,8 @@ class Step:
                 result = call(record) if context is None else call(record, **context(raw))
                 sent = outputs_of(result)
             except Exception as error:  # noqa: BLE001 - the user's code may raise anything
-                self._fail(raw, error, send)
+                if hold := self._fail(raw, record, error, send):
+                    break
                 continue
             for to, out_key, value, headers, partition in sent:
                 send(to, key=out_key, value=value, headers=headers, partition=partition)
@@ -151,6 +162,7 @@ class Step:
             if timers is not None:
                 self._fire("event", self._event_time.micros, send)
         self._count(passed, filtered, written)
+        return hold
 
     def _count(self, passed: int, filtered: int, written: int) -> None:
         tally = self.tally
@@ -166,19 +178,24 @@ class Step:
         if raw.value() is None and raw.topic() in self._tables:
             self.tally.filtered += 1
         else:
+            self._reactions.to_bytes(error, coordinates_of(raw), raw.value())
             self._dead_letters.bury(raw, error, send)
             self.tally.dead_lettered += 1
 
-    def _fail(self, raw: RawRecord, error: Exception, send: Send) -> None:
+    def _fail(self, raw: RawRecord, record: Any, error: Exception, send: Send) -> Hold | None:
         """Deal with a record that the user's code failed on."""
         self._here.take_back()
-        self._dead_letters.bury(raw, self._blame(coordinates_of(raw), error), send)
+        outcome = self._reactions.to_call(error, coordinates_of(raw), record)
+        if isinstance(outcome, Hold):
+            return outcome
+        self._dead_letters.bury(raw, outcome, send)
         self.tally.dead_lettered += 1
+        return None
 
     def _fire(self, time: TimerTime, until: int | None, send: Send) -> bool:
         """Let timers go off in order, those that they set included; return whether any did."""
         timers, call, here = self._timers, self._calls.on_timer, self._here
-        if timers is None or call is None or until is None:
+        if timers is None or call is None or until is None or self._timers_held():
             return False
         fired = False
         while (due := timers.pop(time, until)) is not None:
@@ -188,11 +205,8 @@ class Step:
             try:
                 sent = self._outputs.of(call(timers.told(due)))
             except Exception as error:  # noqa: BLE001 - the user's code may raise anything
-                here.take_back()
-                place = self._place()
-                blamed = self._blame(place, error, doing=f"on timer {due.name!r} ")
-                self._dead_letters.bury_timer(due, blamed, place, send)
-                self.tally.written += 1
+                if self._fail_timer(due, error, send):
+                    break
                 continue
             for to, key, value, headers, partition in sent:
                 send(to, key=key, value=value, headers=headers, partition=partition)
@@ -200,20 +214,30 @@ class Step:
         here.floor = None
         return fired
 
+    def _fail_timer(self, due: Due, error: Exception, send: Send) -> bool:
+        """Deal with a timer that the user's code failed on; return whether timers are held."""
+        self._here.take_back()
+        doing = f"on timer {due.name!r} "
+        outcome = self._reactions.to_call(error, self._place(), None, doing=doing, at=due)
+        if isinstance(outcome, Hold) and self._timers is not None:
+            self._timers.put_back(due)
+            self._held_until = outcome.until
+            return True
+        if isinstance(outcome, PenstockError):
+            self._dead_letters.bury_timer(due, outcome, self._place(), send)
+            self.tally.written += 1
+        return False
+
     def _has_due_event(self) -> bool:
         first = self._timers.first("event") if self._timers is not None else None
         until = self._event_time.micros
         return first is not None and until is not None and first <= until
 
-    def _blame(self, at: Coordinates, error: Exception, *, doing: str = "") -> PenstockError:
-        if isinstance(error, DataError):
-            return error
-        return UserCodeError(
-            f"{self._service.name} {doing}{told(error)}",
-            topic=at.topic,
-            partition=at.partition,
-            offset=at.offset,
-        )
+    def _timers_held(self) -> bool:
+        """Return whether timers wait for one that is to be tried again."""
+        if self._held_until is not None and self._held_until <= self._clock():
+            self._held_until = None
+        return self._held_until is not None
 
     def _place(self) -> Coordinates:
         """Return where what is no record belongs: to the changelog, at no offset."""

@@ -4,12 +4,14 @@ A task knows nothing of Kafka. What makes its work durable is a :class:`Delivery
 an idempotent producer on a broker, a list in the test driver.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Protocol
 
 from penstock.backbone.logrecord import Offsets, Partition, RawRecord
 from penstock.core.graph import Graph, Service
+from penstock.errors import TransientError
 from penstock.services.kinds import make_step
 from penstock.services.outputs import Send
 from penstock.services.step import Clock
@@ -26,6 +28,9 @@ class Delivery(Protocol):
 
     def begin(self) -> None:
         """Begin what the next commit ends."""
+
+    def take(self, offsets: Offsets) -> bool:
+        """Hear which offsets are about to be handled; True: they are committed already."""
 
     def commit(self, offsets: Offsets) -> Callable[[], None]:
         """Begin to make everything sent since ``begin`` durable; return what waits until it is.
@@ -81,6 +86,9 @@ class Task:
         self._changelog = graph.changelog(service).name
         self._begun = False
         self._ticked = False
+        self._broken = False
+        self.holds: dict[Partition, datetime] = {}
+        """Until when partitions wait whose next record is to be tried again."""
         self._end: Callable[[], None] | None = None
         self._moved: dict[Partition, int] = {}
 
@@ -104,15 +112,44 @@ class Task:
         self.step.open(self.number)
 
     def handle(self, partition: Partition, records: Sequence[RawRecord]) -> None:
-        """Handle records of one partition; those before its position were handled already."""
+        """Handle records of one partition; those before its position were handled already.
+
+        None is handled while the partition is in :attr:`holds`; afterwards they must come again.
+        """
+        if partition in self.holds:
+            return
         position = self.positions[partition]
         if (records[0].offset() or 0) < position:
             records = [record for record in records if (record.offset() or 0) >= position]
             if not records:
                 return
         self._begin()
-        self.step.run(partition[0], records, self._delivery.send)
-        self._move(partition, (records[-1].offset() or 0) + 1)
+        end = (records[-1].offset() or 0) + 1
+        if self._delivery.take({partition: end}):
+            self.committed[partition] = end
+        with self._breaking():
+            hold = self.step.run(partition[0], records, self._delivery.send)
+        if hold is None:
+            self._move(partition, end)
+            return
+        self.holds[partition] = hold.until
+        if hold.offset > position:
+            self._move(partition, hold.offset)
+
+    def wakes_at(self) -> datetime | None:
+        """Return when the clock makes something due: a tick, or the end of a hold."""
+        waits = [*self.holds.values(), *([at] if (at := self.step.wakes_at()) else [])]
+        return min(waits, default=None)
+
+    def release(self) -> list[Partition]:
+        """End the holds that are over; return the partitions, to be read from their positions."""
+        if not self.holds:
+            return []
+        now_at = self._clock()
+        over = [partition for partition, until in self.holds.items() if until <= now_at]
+        for partition in over:
+            del self.holds[partition]
+        return over
 
     def tick(self) -> bool:
         """Do what the clock has made due; return whether there is something new to commit."""
@@ -120,7 +157,8 @@ class Task:
         if wakes_at is None or wakes_at > self._clock():
             return False
         self._begin()
-        ticked = self.step.tick(self._delivery.send)
+        with self._breaking():
+            ticked = self.step.tick(self._delivery.send)
         self._ticked |= ticked
         return ticked
 
@@ -131,7 +169,7 @@ class Task:
 
     def skip_to(self, partition: Partition, offset: int) -> None:
         """Move past offsets that hold no records: the marks that transactions leave behind."""
-        if offset > self.positions[partition]:
+        if offset > self.positions[partition] and partition not in self.holds:
             self._move(partition, offset)
 
     def begin_commit(self) -> None:
@@ -141,6 +179,11 @@ class Task:
         """
         if not self.dirty:
             return
+        if self._broken:
+            raise TransientError(
+                "a task that failed half-way through its records cannot be committed",
+                code="task.broken",
+            )
         self._begin()
         send = self._delivery.send
         for key, value in self.step.states.changes():
@@ -173,6 +216,15 @@ class Task:
         if not self._begun:
             self._delivery.begin()
             self._begun = True
+
+    @contextmanager
+    def _breaking(self) -> Iterator[None]:
+        """Never commit what is left of a call that raised: some of its records are in, some not."""
+        try:
+            yield
+        except BaseException:
+            self._broken = self._ticked = True
+            raise
 
     def _move(self, partition: Partition, offset: int) -> None:
         self.positions[partition] = self._moved[partition] = offset

@@ -134,6 +134,13 @@ class TimerQueue:
         self._changed.add(timer)
         return Due(at, key, name, time, self._kept.pop(timer)[1])
 
+    def put_back(self, due: Due) -> None:
+        """Set a timer again as it was before it was taken out."""
+        timer = (due.time, due.key, due.name)
+        self._kept[timer] = (due.at, due.payload)
+        self._changed.add(timer)
+        self._push(timer, due.at)
+
     def told(self, due: Due) -> Timer:
         """Return a timer as the user's code gets it."""
         return Timer(

@@ -19,7 +19,7 @@ from penstock.core.graph import Graph, Service
 from penstock.errors import FencedError, TransientError
 from penstock.services.assignment import Assignment
 from penstock.services.blame import LOG
-from penstock.services.delivery import AtLeastOnce, ExactlyOnce
+from penstock.services.delivery import AtLeastOnce, AtMostOnce, ExactlyOnce
 from penstock.services.takeover import LONGEST_DELAY, Ground, MarkingDelivery, delays
 from penstock.services.task import Delivery, Task, share_of
 
@@ -120,6 +120,7 @@ class Worker:
         commit_at, tick_at = inf, 0.0
         while not self._site.stop.is_set():
             self.assignment.settle(consumer)
+            self.assignment.release(consumer)
             records = consumer.consume(self._settings.poll_batch, self._wait(commit_at))
             now = monotonic()
             if records:
@@ -146,7 +147,7 @@ class Worker:
 
     def _wait(self, commit_at: float) -> float:
         longest = _TAKEOVER_SECONDS if self.assignment.takeovers() else _IDLE_SECONDS
-        wakes = [wake for task in self.assignment.tasks() if (wake := task.step.wakes_at())]
+        wakes = [wake for task in self.assignment.tasks() if (wake := task.wakes_at())]
         if wakes:
             longest = min(longest, (min(wakes) - _now()).total_seconds())
         return max(0.0, min(longest, commit_at - monotonic()))
@@ -155,11 +156,14 @@ class Worker:
         for partition, several in _by_partition(records):
             # A partition that does not run yet (or no more) is read again from its position.
             if task := self.assignment.running.get(partition):
+                held = partition in task.holds
                 try:
                     task.handle(partition, several)
                 except TransientError as error:
                     self.assignment.fail(task, error)
                 self.assignment.sought.discard(partition)
+                if partition in task.holds and not held:
+                    self._member().pause([partition])
 
     def _tick(self) -> bool:
         """Let each task do what the clock has made due; return whether any of them did."""
@@ -194,8 +198,9 @@ class Worker:
 
     def _deliver(self, share: str) -> MarkingDelivery:
         limits = SendLimits(records=self._settings.outgoing_records)
-        if self._service.delivery == "at_least_once":
-            return AtLeastOnce(self._connection, consumer=self._member, limits=limits)
+        if self._service.delivery != "exactly_once":
+            kind = AtLeastOnce if self._service.delivery == "at_least_once" else AtMostOnce
+            return kind(self._connection, consumer=self._member, limits=limits)
         return ExactlyOnce(
             self._connection,
             transactional_id=f"{self.group}.{share}",

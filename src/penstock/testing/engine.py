@@ -62,8 +62,8 @@ class MemoryEngine:
 
     def wakes_at(self) -> datetime | None:
         """Return when the clock makes something due next; None: nothing waits for it."""
-        steps = (task.step for tasks in self._tasks.values() for task in tasks)
-        return min((wake for step in steps if (wake := step.wakes_at())), default=None)
+        running = (task for tasks in self._tasks.values() for task in tasks)
+        return min((wake for task in running if (wake := task.wakes_at())), default=None)
 
     def advance(self, event_time_at: datetime) -> None:
         """Move the event time of every service that runs."""
@@ -91,7 +91,10 @@ class MemoryEngine:
     def _round(self, tasks: list[Task]) -> bool:
         moved = False
         for task in tasks:
+            task.release()
             for partition, position in list(task.positions.items()):
+                if partition in task.holds:
+                    continue
                 if records := self._log.read(partition, position):
                     task.handle(partition, records)
                     moved = True
@@ -117,9 +120,7 @@ class MemoryEngine:
             service,
             number=number,
             starts=starts,
-            delivery=MemoryDelivery(
-                self._log, group=group, transactional=service.delivery == "exactly_once"
-            ),
+            delivery=MemoryDelivery(self._log, group=group, delivery=service.delivery),
             clock=self._clock,
         )
         if service.keeps_state:

@@ -6,6 +6,7 @@ from functools import partial
 from zlib import crc32
 
 from penstock.backbone.logrecord import Offsets, Partition
+from penstock.core.graph import Delivery
 from penstock.core.topic import Partitioning, TopicSpec
 from penstock.services.step import Clock
 
@@ -129,14 +130,15 @@ class MemoryLog:
 class MemoryDelivery:
     """A task's way to the log.
 
-    Transactional: outputs stand on the log, and the group moves, at the commit and together.
-    Otherwise outputs stand there at once, and come again when the task is thrown away.
+    Exactly once: outputs stand on the log, and the group moves, at the commit and together.
+    Otherwise outputs stand there at once; the group moves at the commit, so that they come again
+    when the task is thrown away, or, at most once, before its records are handled.
     """
 
-    def __init__(self, log: MemoryLog, *, group: str, transactional: bool) -> None:
+    def __init__(self, log: MemoryLog, *, group: str, delivery: Delivery = "exactly_once") -> None:
         self._log = log
         self._group = group
-        self._transactional = transactional
+        self._delivery = delivery
         self._pending: list[Callable[[], None]] = []
 
     def send(
@@ -153,7 +155,7 @@ class MemoryDelivery:
         append = partial(
             self._log.append, topic, key=key, value=value, headers=headers, partition=partition
         )
-        if self._transactional:
+        if self._delivery == "exactly_once":
             self._pending.append(append)
         else:
             append()
@@ -162,12 +164,20 @@ class MemoryDelivery:
         """Begin with nothing."""
         self._pending.clear()
 
+    def take(self, offsets: Offsets) -> bool:
+        """Move the group before the records are handled, where that is the promise."""
+        if self._delivery != "at_most_once":
+            return False
+        self._log.commit(self._group, offsets)
+        return True
+
     def commit(self, offsets: Offsets) -> Callable[[], None]:
         """Append what waits and move the group; there is nothing to wait for."""
         for append in self._pending:
             append()
         self._pending.clear()
-        self._log.commit(self._group, offsets)
+        if self._delivery != "at_most_once":
+            self._log.commit(self._group, offsets)
         return lambda: None
 
     @property

@@ -135,7 +135,9 @@ class Bench:
     def deliver(self, _share):
         if self.refusal:
             raise self.refusal
-        self.deliveries.append(FailingDelivery(self.log, group="demo.count", transactional=True))
+        self.deliveries.append(
+            FailingDelivery(self.log, group="demo.count", delivery="exactly_once")
+        )
         return self.deliveries[-1]
 
     def running(self, *partitions):

@@ -36,7 +36,7 @@ def ground(*outcomes):
         outcome = next(coming, None)
         if outcome is not None:
             raise outcome
-        return MemoryDelivery(log, group="demo.look", transactional=True)
+        return MemoryDelivery(log, group="demo.look", delivery="exactly_once")
 
     def make_task(starts, delivery):
         return Task(

@@ -4,6 +4,7 @@ import pytest
 
 from penstock import App, State, record
 from penstock.core.report import Counts
+from penstock.errors import ConfigurationError, TransientError
 from penstock.services.task import Task, share_of
 from penstock.testing.memorylog import MemoryDelivery, MemoryLog
 
@@ -44,7 +45,7 @@ def log():
 
 @pytest.fixture
 def task(log):
-    delivery = MemoryDelivery(log, group="demo.count", transactional=True)
+    delivery = MemoryDelivery(log, group="demo.count", delivery="exactly_once")
     return Task(
         app.graph,
         count,
@@ -101,6 +102,14 @@ def test_offsets_that_hold_no_records_are_committed_without_any_work(log, task):
     assert not task.dirty
 
 
+def test_a_record_that_waits_to_be_tried_again_is_not_skipped(log, task):
+    task.holds["words", 1] = NOW_AT
+    task.skip_to(("words", 1), 5)
+    assert not task.dirty
+    assert task.release() == [("words", 1)]
+    assert task.positions == {("words", 1): 0}
+
+
 def test_a_closed_task_leaves_nothing_and_forgets_what_it_counted(log, task):
     task.handle(("words", 1), fill(log, "a"))
     task.close()
@@ -120,6 +129,26 @@ def test_a_commit_that_fails_does_not_pass_for_done(log, task):
     assert task.dirty
     assert task.committed == {("words", 1): 0}
     assert task.step.tally.counts() == Counts(received=1, in_flight=1)
+
+
+def test_what_is_left_of_records_handled_half_way_is_never_committed(log, task):
+    records = fill(log, "a", "b")
+    sends = []
+
+    class Failing(MemoryDelivery):
+        def send(self, topic, /, **named):
+            if sends:
+                raise ConfigurationError("the topic is gone", code="topic.missing")
+            sends.append(topic)
+            super().send(topic, **named)
+
+    task._delivery = Failing(log, group="demo.count")
+    with pytest.raises(ConfigurationError):
+        task.handle(("words", 1), records)
+    with pytest.raises(TransientError, match="half-way"):
+        task.commit()
+    assert values(log, "counts") == []
+    assert log.committed("demo.count") == {}
 
 
 def test_state_and_single_inputs_share_a_task_by_number_others_do_not():

@@ -40,7 +40,7 @@ def test_offsets_count_up_in_each_partition(log):
 
 
 def test_a_transaction_is_seen_whole_or_not_at_all(log):
-    delivery = MemoryDelivery(log, group="g", transactional=True)
+    delivery = MemoryDelivery(log, group="g", delivery="exactly_once")
     delivery.begin()
     delivery.send("words", key=b"a", value=b"1")
     assert keys(log) == [[], [], []]
@@ -55,7 +55,7 @@ def test_a_transaction_is_seen_whole_or_not_at_all(log):
 
 
 def test_without_transactions_records_are_seen_at_once(log):
-    delivery = MemoryDelivery(log, group="g", transactional=False)
+    delivery = MemoryDelivery(log, group="g", delivery="at_least_once")
     delivery.send("words", key=b"a", value=b"1")
     delivery.close()
     assert sum(map(len, keys(log))) == 1

@@ -1,0 +1,82 @@
+"""What a service does about a failure: per boundary, declared with the service."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Literal
+
+from penstock.core.units import duration
+
+__all__ = ["ErrorPolicy", "Reaction", "Retry", "on_error", "retry"]
+
+Reaction = Literal["dead_letter", "stop"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """Try again, waiting twice as long each time; then react as ``then`` says."""
+
+    times: int
+    first: timedelta
+    longest: timedelta
+    then: Reaction = "dead_letter"
+
+    def delay(self, attempt: int) -> timedelta:
+        """Return the wait after this failed attempt, counted from 1."""
+        return self.first * min(float(1 << min(attempt - 1, 60)), self.longest / self.first)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorPolicy:
+    """What to do where a record does not decode, the user's code raises, an output is refused."""
+
+    decode: Reaction = "dead_letter"
+    process: Reaction | Retry = "dead_letter"
+    produce: Reaction = "dead_letter"
+
+    def problems(self) -> list[str]:
+        """Return what is wrong with it, in words."""
+        found = []
+        for boundary in ("decode", "produce"):
+            if isinstance(given := getattr(self, boundary), Retry):
+                found.append(f"{boundary}: the same bytes fail the same way; retry only process")
+            elif given not in _REACTIONS:
+                found.append(f"{boundary}: {given!r} is none of {', '.join(_REACTIONS)}")
+        process: Any = self.process
+        if isinstance(process, Retry):
+            if process.times < 1 or process.first <= timedelta():
+                found.append("process: a retry needs one time or more, and some wait")
+            process = process.then
+        if process not in _REACTIONS:
+            found.append(f"process: {process!r} is none of {', '.join(_REACTIONS)}, retry(...)")
+        return found
+
+
+_REACTIONS = ("dead_letter", "stop")
+
+
+def on_error(
+    *,
+    decode: Reaction = "dead_letter",
+    process: Reaction | Retry = "dead_letter",
+    produce: Reaction = "dead_letter",
+) -> ErrorPolicy:
+    """Say what a service does about a record that does not decode, fails, or gives what is refused.
+
+    ``"dead_letter"`` keeps the record with its reason and goes on; ``"stop"`` ends the service with
+    the record's coordinates, and nothing of it is committed; :func:`retry` tries again.
+    """
+    return ErrorPolicy(decode=decode, process=process, produce=produce)
+
+
+def retry(
+    times: int,
+    *,
+    first: str | timedelta = "100ms",
+    longest: str | timedelta = "30s",
+    then: Reaction = "dead_letter",
+) -> Retry:
+    """Try a record again up to so many times, then dead-letter it or stop.
+
+    Its partition waits meanwhile, so that order is kept; others go on.
+    """
+    return Retry(times=times, first=duration(first), longest=duration(longest), then=then)

@@ -1,0 +1,91 @@
+"""What happens to what failed: it is buried, held back and tried again, or ends the service."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from penstock.core.deadletter import Coordinates
+from penstock.core.graph import Service
+from penstock.core.policy import Reaction, Retry
+from penstock.errors import DataError, PenstockError, UserCodeError
+from penstock.services.blame import told
+
+__all__ = ["Hold", "Reactions"]
+
+_REFUSED_OUTPUTS = frozenset({"data.not-encodable", "data.too-large"})
+
+
+class Hold(NamedTuple):
+    """A record that is tried again later; nothing behind it is handled before."""
+
+    offset: int
+    until: datetime
+
+
+class Reactions:
+    """Applies a service's error policy, and counts the attempts at what failed last."""
+
+    def __init__(self, service: Service, *, clock: Callable[[], datetime]) -> None:
+        self._service = service
+        self._policy = service.errors
+        self._clock = clock
+        self._attempts: dict[Any, tuple[Any, int]] = {}
+
+    def to_bytes(self, error: DataError, place: Coordinates, value: bytes | None) -> None:
+        """React to a record that does not decode: it may be buried, or this raises."""
+        if self._policy.decode == "stop":
+            raise self._stopped(error, place, value)
+
+    def to_call(
+        self, error: Exception, place: Coordinates, record: Any, *, doing: str = "", at: Any = None
+    ) -> Hold | PenstockError:
+        """React to a failed call: how long to hold it, or the error to bury it with.
+
+        ``at`` is what tells it from others at the same place; the offset, for a record.
+        """
+        blamed = self.blame(error, place, record, doing=doing)
+        refused = isinstance(error, DataError) and error.code in _REFUSED_OUTPUTS
+        reaction: Reaction | Retry = self._policy.produce if refused else self._policy.process
+        if isinstance(reaction, Retry):
+            attempt = self._attempt((place.topic, place.partition), at or place.offset)
+            if attempt <= reaction.times:
+                return Hold(place.offset, self._clock() + reaction.delay(attempt))
+            reaction = reaction.then
+        if reaction == "stop":
+            raise self._stopped(blamed, place, record)
+        return blamed
+
+    def blame(
+        self, error: Exception, place: Coordinates, record: Any = None, *, doing: str = ""
+    ) -> PenstockError:
+        """Return what the user's code raised as an error that names the record."""
+        if isinstance(error, DataError):
+            return error
+        return UserCodeError(
+            f"{self._service.name} {doing}{told(error)}",
+            topic=place.topic,
+            partition=place.partition,
+            offset=place.offset,
+            record=record,
+        )
+
+    def _attempt(self, where: tuple[str, int], what: Any) -> int:
+        """Return how often this has failed in a row; only the last thing of a place is known."""
+        last, count = self._attempts.get(where, (None, 0))
+        count = count + 1 if last == what else 1
+        self._attempts[where] = (what, count)
+        return count
+
+    def _stopped(self, error: PenstockError, place: Coordinates, record: Any) -> PenstockError:
+        hint = "mend what fails, or let it be dead-lettered: errors=on_error(...)"
+        if isinstance(error, UserCodeError):
+            error.hint = hint
+            return error
+        return UserCodeError(
+            f"{self._service.name} stops at {place}: {error.message}",
+            topic=place.topic,
+            partition=place.partition,
+            offset=place.offset,
+            record=record,
+            hint=hint,
+        )
