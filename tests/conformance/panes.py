@@ -71,24 +71,31 @@ def outcome(case: Case, make: Any) -> list[str]:
         return [f"{type(error).__name__}: {error}"]
 
 
-def engine_maker(name: str) -> Any:
+def engine_maker(name: str, cases: list[Case]) -> Any:
+    """Return what makes the engine for a stream; Spark takes the steps of all at once, before."""
     if name == "driver":
         from driver_engine import DriverEngine
 
         return DriverEngine
-    raise SystemExit(f"no such engine: {name}")
+    from spark_engine import SparkEngines
+
+    engines = SparkEngines()
+    for case in cases:
+        outcome(case, engines.make)
+    engines.execute()
+    return engines.make
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path)
-    parser.add_argument("--engine", choices=["driver"], default="driver")
+    parser.add_argument("--engine", choices=["driver", "spark"], default="driver")
     parser.add_argument("--case", help="only the case of this id")
     options = parser.parse_args()
     cases = json.loads(options.file.read_text(encoding="utf-8"))["cases"]
-    make = engine_maker(options.engine)
-    failed = 0
     chosen = [case for case in cases if options.case in (None, case.get("id"))]
+    make = engine_maker(options.engine, chosen)
+    failed = 0
     for case in chosen:
         if wrong := outcome(case, make):
             failed += 1

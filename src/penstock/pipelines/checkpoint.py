@@ -72,7 +72,7 @@ class Files:
         fs = self._java.org.apache.hadoop.fs
         path, unfinished = fs.Path(file), fs.Path(f"{file}.part")
         system = path.getFileSystem(self._configuration)
-        stream = system.create(unfinished, True)
+        stream = system.create(unfinished)
         try:
             stream.write(bytearray(text.encode()))
         finally:

@@ -6,8 +6,8 @@ from typing import Any
 import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from penstock.core.panes.arrivals import unpack_arrivals
-from penstock.core.panes.bucket import Bucket
+from penstock.core.panes.arrivals import Arrivals, unpack_arrivals
+from penstock.core.panes.bucket import Bucket, Given
 from penstock.core.panes.pages import PagedStore
 from penstock.core.rollup.resolve import Rollup
 from penstock.core.rollup.wire import Destination, OutgoingRecord, PaneWire
@@ -30,20 +30,22 @@ class PaneProcessor(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Begin a batch in one partition of the state."""
         self._records = _MapStore(handle.getMapState("bucket", "key binary", "value binary"))
-        self._machine = self._rollup.machine()
-        self._wire = PaneWire(self._rollup, self._to)
 
     def handleInputRows(  # noqa: N802 - Spark's name
         self, _key: Any, rows: Iterator[Any], _timer_values: Any
     ) -> Iterator[pd.DataFrame]:
         """Let the bucket take everything that came for it in this batch."""
-        store = PagedStore(self._records)
-        bucket = Bucket(self._machine, self._rollup.rule, store)
-        came = (unpack_arrivals(each) for frame in rows for each in frame[PAYLOAD])
-        given = bucket.take(came)
-        store.flush()
-        if found := list(self._wire.records(given)):
+        came = [unpack_arrivals(each) for frame in rows for each in frame[PAYLOAD]]
+        given = self.take(self._rollup, came)
+        if found := list(PaneWire(self._rollup, self._to).records(given)):
             yield outgoing(found)
+
+    def take(self, rollup: Rollup, came: Iterable[Arrivals]) -> Given:
+        """Return what the bucket gives for these arrivals, its state written back."""
+        store = PagedStore(self._records)
+        given = Bucket(rollup.machine(), rollup.rule, store).take(came)
+        store.flush()
+        return given
 
     def close(self) -> None:
         """End a batch; Spark keeps the state."""
