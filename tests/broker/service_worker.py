@@ -4,6 +4,7 @@
 writes their reports to standard output, one JSON document per line.
 """
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -88,7 +89,13 @@ class WordCount:
             def on_timer(self, timer: Timer, seen: State[int]) -> Count:
                 return Count(timer.key, seen.get(0))
 
-        self.split, self.count, self.remind = split, count, Remind
+        @self.app.service(reads=self.words, writes=self.counts, delivery=delivery)
+        async def ask(word: Word, total: State[int]) -> Count:
+            await asyncio.sleep(0.001)
+            total.set(total.get(0) + word.weight)
+            return Count(word.word, total.get(0))
+
+        self.split, self.count, self.remind, self.ask = split, count, Remind, ask
 
     @property
     def dead_letters(self) -> str:

@@ -72,6 +72,19 @@ def test_at_most_once_a_killed_worker_does_nothing_twice(kafka, topic):
     assert set(found) <= set(words)
 
 
+def test_an_async_service_killed_half_way_counts_exactly_once(kafka, app):
+    kit.send_words(kafka, app, [f"w{number % 500}" for number in range(10_000)])
+    with kit.InProcess(kafka, app, "ask") as worker:
+        kit.eventually(
+            lambda: kit.committed_records(kafka, app.counts.topic.name) > 500, what="some counted"
+        )
+        worker.kill()
+    with kit.InThread(kafka, app, "ask") as running:
+        kit.all_counted(kafka, app)
+    assert kit.differences(kit.recounted(kafka, app), kit.counted(kafka, app)) == []
+    assert running.error is None
+
+
 def test_a_record_that_is_tried_again_holds_its_partition_and_no_other(kafka, topic):
     app = App(topic.name("app"))
     words = app.stream(f"{app.name}.words", kit.Word)

@@ -5,6 +5,8 @@ from datetime import timedelta
 from typing import Any, Literal, Protocol, TypeVar
 
 from penstock.core.graph import (
+    DEFAULT_CONCURRENCY,
+    DEFAULT_TIMEOUT,
     IDLE_AFTER,
     Connector,
     Data,
@@ -267,6 +269,8 @@ class App:
         name: str | None = None,
         delivery: Delivery = "exactly_once",
         errors: ErrorPolicy | None = None,
+        concurrency: int = DEFAULT_CONCURRENCY,
+        timeout: str | timedelta = DEFAULT_TIMEOUT,
     ) -> Callable[[Any], Service]:
         """Declare a service: a function of one record that returns or yields what it writes.
 
@@ -276,6 +280,9 @@ class App:
         It may also be a class, or an object of one, with ``process`` and perhaps ``open``,
         ``on_timer`` and ``close``; each partition has an object of its own. ``errors`` says what
         happens to records that fail; they become dead letters by default.
+
+        Where it is async, up to ``concurrency`` calls are under way at a time, records of one key
+        one after the other, each for at most ``timeout``.
         """
 
         def decorate(function: Any) -> Service:
@@ -284,6 +291,8 @@ class App:
             outputs = writes if isinstance(writes, tuple) else (writes,)
             plain = tuple(out.data if isinstance(out, Feedback) else out for out in outputs)
             definition = read_definition(function)
+            read = self._option_reader(called, place)
+            span = read(duration, "timeout", timeout, DEFAULT_TIMEOUT)
             service = Service(
                 name=called,
                 function=function,
@@ -292,6 +301,8 @@ class App:
                 feedback=tuple(out.data.name for out in outputs if isinstance(out, Feedback)),
                 delivery=delivery,
                 errors=errors or ErrorPolicy(),
+                concurrency=concurrency,
+                timeout=DEFAULT_TIMEOUT if span is None else span,
                 states=definition.states,
                 context=definition.process.context,
                 timed=definition.on_timer is not None,

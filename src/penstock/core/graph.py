@@ -18,6 +18,8 @@ from penstock.core.topic import TopicSpec
 from penstock.errors import DefinitionError, Place, Problem
 
 __all__ = [
+    "DEFAULT_CONCURRENCY",
+    "DEFAULT_TIMEOUT",
     "Connector",
     "Data",
     "Delivery",
@@ -39,6 +41,9 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+
+DEFAULT_CONCURRENCY = 64
+DEFAULT_TIMEOUT = timedelta(seconds=30)
 
 Delivery = Literal["at_most_once", "at_least_once", "exactly_once"]
 Follows = Literal["slowest", "newest"]
@@ -196,6 +201,10 @@ class Service:
     """Names of what it writes that close a cycle on purpose."""
     delivery: Delivery = "exactly_once"
     errors: ErrorPolicy = field(default_factory=ErrorPolicy)
+    concurrency: int = DEFAULT_CONCURRENCY
+    """How many calls of an async service may be under way at a time."""
+    timeout: timedelta = DEFAULT_TIMEOUT
+    """How long one call of an async service may take."""
     states: tuple[StateSpec, ...] = ()
     context: str | None = None
     """The name of the parameter that takes the Context, if there is one."""

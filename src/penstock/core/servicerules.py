@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Iterator
+from datetime import timedelta
 from itertools import combinations
 from typing import Any, get_args
 
@@ -54,6 +55,10 @@ def _promises(service: Service) -> Iterator[Problem]:
         text = f"service {service.name!r}: there is no delivery {service.delivery!r}"
         hint = f"choose one of {', '.join(get_args(Delivery))}"
         yield Problem("service.delivery", text, hint, service.place)
+    if service.concurrency < 1 or service.timeout <= timedelta():
+        text = f"service {service.name!r} allows no call: {service.concurrency} at a time, "
+        hint = "give it a concurrency of 1 or more and some timeout"
+        yield Problem("service.concurrency", f"{text}{service.timeout} each", hint, service.place)
     for wrong in service.errors.problems():
         text = f"service {service.name!r}: errors: {wrong}"
         yield Problem("service.errors", text, "see on_error(...)", service.place)

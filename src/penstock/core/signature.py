@@ -12,7 +12,7 @@ from penstock.core.graph import Output
 from penstock.core.state import Context, ListState, MapState, State, StateSpec, Ttl
 from penstock.core.timer import Timers
 
-__all__ = ["Definition", "Signature", "method", "read_definition", "read_signature"]
+__all__ = ["Definition", "Signature", "is_async", "method", "read_definition", "read_signature"]
 
 _MANY: tuple[Any, ...] = (
     collections.abc.Iterable,
@@ -20,6 +20,9 @@ _MANY: tuple[Any, ...] = (
     collections.abc.Generator,
     collections.abc.Sequence,
     collections.abc.Collection,
+    collections.abc.AsyncIterable,
+    collections.abc.AsyncIterator,
+    collections.abc.AsyncGenerator,
     list,
     tuple,
 )
@@ -56,6 +59,12 @@ def method(definition: Any, name: str = "process") -> Callable[..., Any] | None:
     if found is None and name == "process" and not inspect.isclass(definition):
         return definition if callable(definition) else None
     return found if callable(found) else None
+
+
+def is_async(definition: Any) -> bool:
+    """Return whether any method of a service is to be awaited."""
+    methods = [method(definition, name) for name in ("process", "on_timer", "open", "close")]
+    return any(inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f) for f in methods)
 
 
 def read_definition(definition: Any) -> Definition:

@@ -8,6 +8,7 @@ states       the states of one task; cells: the values of one; statecodec: them 
 timerqueue   the timers of one task; eventtime: how far event time has come
 reactions    what is done about failures; deadletters: where what cannot be used goes
 tally        the counts of one task
+asyncstep    the same for a service that is awaited
 kinds        which kind of step runs a service
 task         one share of a service: handle, commit; what makes it durable is a seam
 delivery     exactly once, at least once and at most once, on Kafka

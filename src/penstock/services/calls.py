@@ -11,10 +11,9 @@ from penstock.core.graph import Service
 from penstock.core.signature import Signature, method, read_definition
 from penstock.core.state import Here, Opening
 from penstock.core.timer import Timers
-from penstock.errors import DefinitionError, Problem
 from penstock.services.states import States
 
-__all__ = ["Calls", "bind_calls"]
+__all__ = ["Calls", "bind_calls", "make_subject"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,22 +26,23 @@ class Calls:
     close: Callable[[], Any] | None = None
 
 
-def bind_calls(service: Service, states: States, here: Here) -> Calls:
+def make_subject(service: Service) -> Any:
     """Return the service's code for one task.
 
     A function is itself; of a class an object is made, an object is copied: each task has one.
     """
     subject = service.function
     if inspect.isclass(subject):
-        subject = subject()
-    elif not inspect.isroutine(subject):
-        subject = copy.copy(subject)
+        return subject()
+    return subject if inspect.isroutine(subject) else copy.copy(subject)
+
+
+def bind_calls(subject: Any, states: States, here: Here) -> Calls:
+    """Return what to call of the user's code, with states and timers that point to ``here``."""
     process, on_timer = method(subject), method(subject, "on_timer")
     if process is None:
-        text = f"service {service.name!r} has no method process"
-        raise DefinitionError((Problem("service.process", text, "", service.place),))
+        raise TypeError(f"{subject!r} has no method process")
     definition = read_definition(subject)
-    _refuse_async(service, process, on_timer)
     given, timers = states.handles(here), states.timers_handle(here)
     return Calls(
         process=_bound(process, _wanted(definition.process, given, timers)),
@@ -52,14 +52,6 @@ def bind_calls(service: Service, states: States, here: Here) -> Calls:
         open=method(subject, "open"),
         close=method(subject, "close"),
     )
-
-
-def _refuse_async(service: Service, *functions: Callable[..., Any] | None) -> None:
-    if any(inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f) for f in functions):
-        text = f"service {service.name!r} is async, which services are not yet"
-        raise DefinitionError(
-            (Problem("service.async", text, "make it a plain function", service.place),)
-        )
 
 
 def _wanted(

@@ -39,11 +39,15 @@ class EventTime:
         """Return the instant; None: no record has had one yet."""
         return None if self.micros is None else instant(self.micros)
 
+    def of(self, topic: str, record: Any) -> int | None:
+        """Return how far a record moves event time; None where it has none."""
+        read = self._readers.get(topic)
+        return None if read is None else read(record) - self._disorder[topic]
+
     def see(self, topic: str, record: Any) -> None:
         """Take note of a record."""
-        read = self._readers.get(topic)
-        if read is not None:
-            self._move(read(record) - self._disorder[topic])
+        if (at := self.of(topic, record)) is not None:
+            self._move(at)
 
     def see_all(self, at: datetime) -> None:
         """Take note of an instant as if a record of each stream had come with it."""

@@ -6,6 +6,8 @@ from typing import Protocol
 
 from penstock.backbone.logrecord import RawRecord
 from penstock.core.graph import Graph, Service
+from penstock.core.signature import is_async
+from penstock.services.asyncstep import AsyncStep
 from penstock.services.outputs import Send
 from penstock.services.reactions import Hold
 from penstock.services.step import Clock, Step
@@ -78,4 +80,5 @@ class Stepper(Protocol):
 
 def make_step(graph: Graph, service: Service, *, clock: Clock) -> Stepper:
     """Return what handles the records of one task of a service."""
-    return Step(graph, service, clock=clock)
+    kind = AsyncStep if is_async(service.function) else Step
+    return kind(graph, service, clock=clock)

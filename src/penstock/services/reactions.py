@@ -23,7 +23,7 @@ class Hold(NamedTuple):
 
 
 class Reactions:
-    """Applies a service's error policy, and counts the attempts at what failed last."""
+    """Applies a service's error policy."""
 
     def __init__(self, service: Service, *, clock: Callable[[], datetime]) -> None:
         self._service = service
@@ -37,17 +37,19 @@ class Reactions:
             raise self._stopped(error, place, value)
 
     def to_call(
-        self, error: Exception, place: Coordinates, record: Any, *, doing: str = "", at: Any = None
+        self,
+        error: Exception,
+        place: Coordinates,
+        record: Any,
+        *,
+        attempt: int,
+        doing: str = "",
     ) -> Hold | PenstockError:
-        """React to a failed call: how long to hold it, or the error to bury it with.
-
-        ``at`` is what tells it from others at the same place; the offset, for a record.
-        """
+        """React to a failed call, the ``attempt``-th: hold it, or the error to bury it with."""
         blamed = self.blame(error, place, record, doing=doing)
         refused = isinstance(error, DataError) and error.code in _REFUSED_OUTPUTS
         reaction: Reaction | Retry = self._policy.produce if refused else self._policy.process
         if isinstance(reaction, Retry):
-            attempt = self._attempt((place.topic, place.partition), at or place.offset)
             if attempt <= reaction.times:
                 return Hold(place.offset, self._clock() + reaction.delay(attempt))
             reaction = reaction.then
@@ -69,8 +71,12 @@ class Reactions:
             record=record,
         )
 
-    def _attempt(self, where: tuple[str, int], what: Any) -> int:
-        """Return how often this has failed in a row; only the last thing of a place is known."""
+    def attempt(self, place: Coordinates, what: Any = None) -> int:
+        """Count a failure of what is handled in order; return how often it failed in a row.
+
+        ``what`` tells it from others at the same place; a record is told by its offset.
+        """
+        where, what = (place.topic, place.partition), place.offset if what is None else what
         last, count = self._attempts.get(where, (None, 0))
         count = count + 1 if last == what else 1
         self._attempts[where] = (what, count)

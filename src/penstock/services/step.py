@@ -15,7 +15,7 @@ from penstock.core.state import Context, Here, Opening
 from penstock.core.timer import TimerTime
 from penstock.errors import DataError, PenstockError, TransientError
 from penstock.services.blame import LOG, coordinates_of, told
-from penstock.services.calls import bind_calls
+from penstock.services.calls import bind_calls, make_subject
 from penstock.services.deadletters import DeadLetters
 from penstock.services.eventtime import EventTime
 from penstock.services.instants import EPOCH, instant, micros
@@ -60,7 +60,8 @@ class Step:
             for data in service.reads
         }
         self._tables = {data.topic.name for data in service.reads if isinstance(data, Table)}
-        self._calls = bind_calls(service, self.states, self._here)
+        self._subject = make_subject(service)
+        self._calls = bind_calls(self._subject, self.states, self._here)
         self._reactions = Reactions(service, clock=clock)
         self._held_until: datetime | None = None
         self._number = 0
@@ -80,7 +81,7 @@ class Step:
         self._number = number
         if self._calls.open is not None:
             try:
-                self._calls.open(Opening(self._service.name, number))
+                self._done(self._calls.open(Opening(self._service.name, number)))
             except TransientError:
                 raise
             except Exception as error:
@@ -90,7 +91,7 @@ class Step:
         """End: call the user's ``close``; what it raises is logged, there is nothing to save."""
         if self._calls.close is not None:
             try:
-                self._calls.close()
+                self._done(self._calls.close())
             except Exception as error:  # noqa: BLE001 - the user's code may raise anything
                 LOG.warning("close of %s %s", self._service.name, told(error))
 
@@ -164,6 +165,10 @@ class Step:
         self._count(passed, filtered, written)
         return hold
 
+    def _done(self, result: Any) -> Any:
+        """Return what a call of the user's code came to, outside of the loop over records."""
+        return result
+
     def _count(self, passed: int, filtered: int, written: int) -> None:
         tally = self.tally
         tally.written += written
@@ -185,7 +190,9 @@ class Step:
     def _fail(self, raw: RawRecord, record: Any, error: Exception, send: Send) -> Hold | None:
         """Deal with a record that the user's code failed on."""
         self._here.take_back()
-        outcome = self._reactions.to_call(error, coordinates_of(raw), record)
+        place = coordinates_of(raw)
+        attempt = self._reactions.attempt(place)
+        outcome = self._reactions.to_call(error, place, record, attempt=attempt)
         if isinstance(outcome, Hold):
             return outcome
         self._dead_letters.bury(raw, outcome, send)
@@ -203,7 +210,7 @@ class Step:
             here.key, here.floor = due.key, due
             here.undo.clear()
             try:
-                sent = self._outputs.of(call(timers.told(due)))
+                sent = self._outputs.of(self._done(call(timers.told(due))))
             except Exception as error:  # noqa: BLE001 - the user's code may raise anything
                 if self._fail_timer(due, error, send):
                     break
@@ -217,8 +224,10 @@ class Step:
     def _fail_timer(self, due: Due, error: Exception, send: Send) -> bool:
         """Deal with a timer that the user's code failed on; return whether timers are held."""
         self._here.take_back()
-        doing = f"on timer {due.name!r} "
-        outcome = self._reactions.to_call(error, self._place(), None, doing=doing, at=due)
+        attempt = self._reactions.attempt(self._place(), due)
+        outcome = self._reactions.to_call(
+            error, self._place(), None, attempt=attempt, doing=f"on timer {due.name!r} "
+        )
         if isinstance(outcome, Hold) and self._timers is not None:
             self._timers.put_back(due)
             self._held_until = outcome.until

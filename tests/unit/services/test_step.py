@@ -5,7 +5,6 @@ import pytest
 
 from penstock import App, Context, State, record
 from penstock.core.report import Counts
-from penstock.errors import DefinitionError
 from penstock.services.step import Step
 from penstock.testing.memorylog import MemoryRecord
 
@@ -258,10 +257,3 @@ def test_a_deletion_in_a_table_is_filtered_not_dead():
     step = step_of(follow, reads=latest, writes=())
     assert run(step, raw(None, topic="latest"), topic="latest") == []
     assert settled(step) == Counts(received=1, filtered=1)
-
-
-def test_an_async_function_is_refused_before_anything_runs():
-    async def later(word: Word) -> None: ...
-
-    with pytest.raises(DefinitionError, match="is async"):
-        step_of(later)

@@ -1,0 +1,226 @@
+"""Async services in the driver: several calls at a time, in order per key, exactly once."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+
+import pytest
+
+from penstock import App, Context, Opening, State, Timer, Timers, on_error, record, retry
+from penstock.core.check import check
+from penstock.core.report import Counts
+from penstock.errors import UserCodeError
+from penstock.services import asyncstep
+from penstock.testing import Driver
+from penstock.testing.clock import START_AT
+
+
+@record(key="word", time="at")
+class Word:
+    word: str
+    number: int = 0
+    at: datetime = START_AT
+
+
+@record(key="word")
+class Count:
+    word: str
+    count: int
+
+
+class Slow:
+    """An application with an async service that says what it does."""
+
+    def __init__(self, **options):
+        self.app = App("demo")
+        self.words = self.app.stream("words", Word, partitions=1)
+        self.counts = self.app.stream("counts", Count, partitions=1)
+        self.log = []
+        self.under_way = self.most = 0
+        self.failures = {}
+
+        async def count(word: Word, total: State[int], context: Context) -> Count:
+            self.under_way += 1
+            self.most = max(self.most, self.under_way)
+            self.log.append(("begin", word.word, word.number))
+            try:
+                before = total.get(0)
+                for _ in range(3 - word.number % 3):
+                    await asyncio.sleep(0)
+                total.set(before + 1)
+                await asyncio.sleep(0)
+                if self.failures.get(word.word, 0) > 0:
+                    self.failures[word.word] -= 1
+                    raise OSError(f"{word.word} at {context.coordinates.offset}")
+                return Count(word.word, total.get(0))
+            finally:
+                self.under_way -= 1
+                self.log.append(("end", word.word, word.number))
+
+        self.count = self.app.service(reads=self.words, writes=self.counts, **options)(count)
+
+    def counted(self, driver):
+        return [(found.word, found.count) for found in driver.read(self.counts)]
+
+
+def test_calls_overlap_up_to_the_limit_and_outputs_keep_the_order_of_the_records():
+    app = Slow(concurrency=4)
+    driver = Driver(app.app)
+    words = [Word(f"w{number % 10}", number) for number in range(50)]
+    driver.pipe(app.words, *words)
+    assert app.most == 4
+    expected, seen = [], {}
+    for word in words:
+        seen[word.word] = seen.get(word.word, 0) + 1
+        expected.append((word.word, seen[word.word]))
+    assert app.counted(driver) == expected
+    assert driver.counts(app.count) == Counts(received=50, passed=50, written=50)
+
+
+def test_records_of_one_key_come_one_after_the_other():
+    app = Slow()
+    driver = Driver(app.app)
+    driver.pipe(app.words, Word("a", 0), Word("b", 1), Word("a", 2), Word("a", 3))
+    of_a = [(what, number) for what, word, number in app.log if word == "a"]
+    assert of_a == [(what, n) for n in (0, 2, 3) for what in ("begin", "end")]
+    assert app.log[:2] == [("begin", "a", 0), ("begin", "b", 1)]
+
+
+def test_a_call_that_fails_takes_back_its_own_state_and_no_other():
+    app = Slow()
+    driver = Driver(app.app)
+    app.failures = {"a": 1}
+    driver.pipe(app.words, Word("a"), Word("b"), Word("a"), Word("b"))
+    assert app.counted(driver) == [("b", 1), ("a", 1), ("b", 2)]
+    (letter,) = driver.dead_letters()
+    assert "OSError: a at 0" in letter.reason
+    assert driver.counts(app.count) == Counts(received=4, passed=3, dead_lettered=1, written=3)
+
+
+def test_garbage_between_calls_is_dead_lettered_in_its_place():
+    app = Slow()
+    driver = Driver(app.app)
+    driver.pipe_raw(app.words, b"a", b"{broken")
+    driver.pipe(app.words, Word("a"))
+    assert [letter.code for letter in driver.dead_letters()] == ["data.not-json"]
+    assert app.counted(driver) == [("a", 1)]
+
+
+def test_a_crash_and_a_restart_count_exactly_once():
+    app = Slow()
+    driver = Driver(app.app, auto_commit=False)
+    driver.pipe(app.words, Word("a"), Word("b"))
+    driver.commit()
+    driver.pipe(app.words, Word("a"))
+    driver.crash()
+    driver.restart()
+    driver.commit()
+    assert app.counted(driver) == [("a", 1), ("b", 1), ("a", 2)]
+
+
+def test_a_call_may_be_tried_again():
+    app = Slow(errors=on_error(process=retry(3, first="1ms")))
+    driver = Driver(app.app)
+    app.failures = {"a": 2, "b": 9}
+    driver.pipe(app.words, Word("a"), Word("b"), Word("a"))
+    assert app.counted(driver) == [("a", 1), ("a", 2)]
+    assert len(driver.dead_letters()) == 1
+
+
+def test_a_call_may_stop_the_service():
+    app = Slow(errors=on_error(process="stop"))
+    driver = Driver(app.app)
+    app.failures = {"b": 1}
+    with pytest.raises(UserCodeError, match="b at 1") as caught:
+        driver.pipe(app.words, Word("a"), Word("b"))
+    assert caught.value.record == Word("b")
+    driver.crash()
+    driver.restart()
+    assert app.counted(driver) == [("a", 1), ("b", 1)]
+
+
+def test_a_call_that_takes_too_long_is_a_failure():
+    app = App("demo")
+    words = app.stream("words", Word)
+
+    @app.service(reads=words, timeout="10ms")
+    async def sleep(word: Word) -> None:
+        await asyncio.sleep(word.number)
+
+    driver = Driver(app)
+    driver.pipe(words, Word("a", 60), Word("b", 0))
+    (letter,) = driver.dead_letters()
+    assert "it took longer than 0.01s" in letter.reason
+    assert letter.key == b"a"
+
+
+def test_a_batch_that_takes_too_long_is_finished_later(monkeypatch):
+    monkeypatch.setattr(asyncstep, "LONGEST_RUN_SECONDS", -1.0)
+    app = Slow(concurrency=1)
+    driver = Driver(app.app)
+    driver.pipe(app.words, *(Word(f"w{number}") for number in range(10)))
+    assert len(app.counted(driver)) == 10
+
+
+def test_an_object_is_opened_awaited_and_closed_in_one_event_loop():
+    app = App("demo")
+    words, counts = app.stream("words", Word, partitions=1), app.stream("counts", Count)
+    loops = set()
+
+    @app.service(reads=words, writes=counts)
+    class Fetch:
+        async def open(self, _: Opening) -> None:
+            self.waiting = asyncio.Queue()
+            loops.add(asyncio.get_running_loop())
+
+        async def process(self, word: Word, timers: Timers) -> AsyncIterator[Count]:
+            loops.add(asyncio.get_running_loop())
+            timers.set("later", at=word.at + timedelta(minutes=1))
+            await self.waiting.put(word)
+            yield Count(word.word, 1)
+            yield Count((await self.waiting.get()).word, 2)
+
+        async def on_timer(self, timer: Timer) -> Count:
+            loops.add(asyncio.get_running_loop())
+            return Count(timer.key, 3)
+
+        async def close(self) -> None:
+            loops.add(asyncio.get_running_loop())
+
+    driver = Driver(app)
+    driver.pipe(words, Word("a"))
+    driver.advance_event_time(START_AT + timedelta(minutes=1))
+    assert [found.count for found in driver.read(counts)] == [1, 2, 3]
+    driver.crash()
+    assert len(loops) == 1
+
+
+def test_event_timers_go_off_between_the_records_they_stand_between():
+    app = App("demo")
+    words, counts = (
+        app.stream("words", Word, partitions=1),
+        app.stream("counts", Count, partitions=1),
+    )
+
+    @app.service(reads=words, writes=counts)
+    class Silence:
+        async def process(self, _: Word, timers: Timers) -> None:
+            await asyncio.sleep(0)
+            timers.set("silent", after="10m")
+
+        def on_timer(self, timer: Timer) -> Count:
+            return Count(timer.key, (timer.due_at - START_AT) // timedelta(minutes=1))
+
+    driver = Driver(app)
+    minutes = [0, 9, 18, 40, 41]
+    driver.pipe(words, *(Word("a", at=START_AT + timedelta(minutes=m)) for m in minutes))
+    assert [found.count for found in driver.read(counts)] == [28]
+    driver.pipe(
+        words, *(Word(w, at=START_AT + timedelta(minutes=m)) for w, m in [("b", 42), ("a", 90)])
+    )
+    assert [found.count for found in driver.read(counts)] == [51, 52]
+
+
+@pytest.mark.parametrize("options", [{"concurrency": 0}, {"timeout": "0s"}])
+def test_limits_that_allow_nothing_are_a_problem(options):
+    assert [problem.code for problem in check(Slow(**options).app.graph)] == ["service.concurrency"]
