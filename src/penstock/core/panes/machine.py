@@ -283,10 +283,14 @@ class PaneMachine:
             state = key.windows.get(window)
             if state is None:
                 state = key.windows[window] = self._open(window, at)
-            self._take(window, state, (element,), at)
+            if state.closed:
+                outcome.late.append(_late(element, window, "closed", at))
+            else:
+                self._take(window, state, (element,), at)
             if key.ordinal == window[1]:
                 del key.windows[window]
-                self._give(window, state, "on_time", outcome, last=True)
+                if not state.closed:
+                    self._give(window, state, "on_time", outcome, last=True)
         for window in list(key.windows):
             self._ask(key, window, at, outcome)
 

@@ -329,6 +329,7 @@ class Until(_Several):
         """Move on, a pane having been given."""
         actual, end = self.inner
         if end.ready(state[3], scene):
+            state[2] = actual.fresh()
             end.fire(state[3], scene)
             state[3][0] = True
         else:

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -75,16 +76,35 @@ steps = st.lists(
 )
 
 
-def play(windowing, script, *, crash_at=frozenset()):
+apart = st.sampled_from([FixedWindows(10), SlidingWindows(10, 4), GlobalWindow()])
+"""Windows that do not depend on each other, nor on what was dropped."""
+
+
+def windowings(windows, trigger, **chosen):
+    choices = {
+        "mode": ["discarding", "accumulating", "retracting"],
+        "stamp": ["end", "earliest", "latest"],
+        "final_pane": ["if_new", "always"],
+        "on_time_pane": ["always", "if_new"],
+        "lateness": [0, 3, 1000],
+    }
+    rest = {name: st.sampled_from(values) for name, values in choices.items()}
+    rest |= {name: st.just(value) for name, value in chosen.items()}
+    return st.builds(Windowing, windows=windows, trigger=trigger, **rest)
+
+
+def play(windowing, script, *, crash_at=frozenset(), lazy=False):
     """Run a script to the end of input; return panes and late elements."""
     machine, key, at = PaneMachine(windowing, Collect()), KeyState(), At()
     panes, late = [], []
     for number, (kind, value) in enumerate([*script, ("watermark", END)]):
+        wakes = machine.wakes(key)
         if kind == "in":
             outcome = machine.add(key, value, at)
         else:
-            field = {"watermark": "watermark", "clock": "clock"}[kind]
-            at = at._replace(**{field: max(value, getattr(at, field))})
+            at = at._replace(**{kind: max(value, getattr(at, kind))})
+            if lazy and at.watermark < wakes.watermark and at.clock < wakes.clock:
+                continue
             outcome = machine.advance(key, at)
         panes += outcome.panes
         late += outcome.late
@@ -94,15 +114,8 @@ def play(windowing, script, *, crash_at=frozenset()):
     return panes, late
 
 
-def accepted(script, late):
-    gone = Counter((element.time, element.value) for element in late)
-    taken = []
-    for element in (each for kind, value in script if kind == "in" for each in value):
-        if gone[element]:
-            gone[element] -= 1
-        else:
-            taken.append(element)
-    return taken
+def elements_of(script):
+    return [each for kind, value in script if kind == "in" for each in value]
 
 
 def batch_answer(kind, elements):
@@ -135,55 +148,118 @@ def table_of(panes):
     return table
 
 
-@given(kinds, lasting, steps, st.booleans())
-def test_the_last_panes_are_the_batch_answer(kind, trigger, script, endless):
-    # Without lateness nothing can be re-grouped, so sessions are compared where none is late.
-    windowing = Windowing(windows=kind, trigger=trigger, lateness=END - 1 if endless else 1000)
+@given(windowings(kinds, lasting, mode="accumulating"), st.sampled_from([1000, END - 1]), steps)
+def test_the_last_panes_are_the_batch_answer(windowing, lateness, script):
+    windowing = replace(windowing, lateness=lateness)
     panes, late = play(windowing, script)
     assert late == []
     finals = {pane.window: pane.value for pane in panes}
-    answer = batch_answer(kind, accepted(script, late))
+    answer = batch_answer(windowing.windows, elements_of(script))
     assert {window: finals.get(window) for window in answer} == answer
 
 
-@given(kinds, nested | lasting, steps, st.sampled_from([0, 3, 1000]))
-def test_withdrawals_always_name_what_was_given(kind, trigger, script, lateness):
-    windowing = Windowing(windows=kind, trigger=trigger, mode="retracting", lateness=lateness)
+@given(windowings(apart, lasting, mode="accumulating"), steps)
+def test_the_last_panes_are_the_batch_answer_over_what_was_not_late(windowing, script):
+    panes, late = play(windowing, script)
+    finals = {pane.window: Counter(pane.value) for pane in panes}
+    for window, values in batch_answer(windowing.windows, elements_of(script)).items():
+        gone = Counter(each.value for each in late if each.window == window)
+        assert finals.get(window, Counter()) == Counter(values) - gone
+
+
+@given(windowings(kinds, nested | lasting, mode="retracting"), steps)
+def test_withdrawals_always_name_what_was_given(windowing, script):
     panes, _ = play(windowing, script)
     table_of(panes)
 
 
-@given(kinds, lasting, steps)
-def test_panes_with_their_withdrawals_give_the_batch_table(kind, trigger, script):
-    windowing = Windowing(windows=kind, trigger=trigger, mode="retracting", lateness=1000)
-    panes, late = play(windowing, script)
-    answer = batch_answer(kind, accepted(script, late))
+@given(windowings(kinds, lasting, mode="retracting", lateness=1000), steps)
+def test_panes_with_their_withdrawals_give_the_batch_table(windowing, script):
+    panes, _ = play(windowing, script)
     table = {window: value for window, value in table_of(panes).items() if value}
-    assert table == answer
+    assert table == batch_answer(windowing.windows, elements_of(script))
 
 
-@given(kinds, lasting, steps)
-def test_discarded_panes_add_up_to_the_batch_answer(kind, trigger, script):
-    windowing = Windowing(windows=kind, trigger=trigger, mode="discarding", lateness=1000)
-    panes, late = play(windowing, script)
+@given(windowings(kinds, lasting, mode="discarding", lateness=1000), steps)
+def test_discarded_panes_add_up_to_the_batch_answer(windowing, script):
+    panes, _ = play(windowing, script)
     shown = Counter(value for pane in panes for value in pane.value)
-    answer = batch_answer(kind, accepted(script, late))
+    answer = batch_answer(windowing.windows, elements_of(script))
     assert shown == Counter(value for values in answer.values() for value in values)
 
 
-@given(kinds, nested | lasting, steps, st.sampled_from([0, 3, 1000]), st.data())
-def test_a_crash_at_any_step_changes_nothing(kind, trigger, script, lateness, data):
-    modes = st.sampled_from(["discarding", "accumulating", "retracting"])
-    windowing = Windowing(
-        windows=kind, trigger=trigger, mode=data.draw(modes), lateness=lateness, stamp="earliest"
-    )
+@given(windowings(kinds, nested | lasting), steps)
+def test_modes_differ_in_values_only(windowing, script):
+    by_mode = {}
+    for mode in ("discarding", "accumulating", "retracting"):
+        by_mode[mode], _ = play(replace(windowing, mode=mode), script)
+    plain = [
+        [replace(pane, value=None, withdraws=()) for pane in made] for made in by_mode.values()
+    ]
+    assert plain[0] == plain[1] == plain[2]
+    accumulated = [pane.value for pane in by_mode["accumulating"]]
+    assert accumulated == [pane.value for pane in by_mode["retracting"]]
+    if not isinstance(windowing.windows, SessionWindows):
+        grown = defaultdict(list)
+        for pane, whole in zip(by_mode["discarding"], accumulated, strict=True):
+            grown[pane.window] += pane.value
+            assert sorted(grown[pane.window]) == whole
+
+
+@given(windowings(kinds, nested | lasting), steps, st.data())
+def test_a_crash_at_any_step_changes_nothing(windowing, script, data):
     crashes = data.draw(st.sets(st.integers(0, len(script))))
     assert play(windowing, script, crash_at=crashes) == play(windowing, script)
 
 
-@given(kinds, nested | lasting, steps, st.sampled_from([0, 3, 1000]))
-def test_panes_are_numbered_and_timed_in_order(kind, trigger, script, lateness):
-    panes, _ = play(Windowing(windows=kind, trigger=trigger, lateness=lateness), script)
+@given(windowings(kinds, nested | lasting), steps)
+def test_nothing_happens_before_the_machine_wakes(windowing, script):
+    assert play(windowing, script, lazy=True) == play(windowing, script)
+
+
+@given(windowings(kinds, lasting, mode="retracting", lateness=1000), steps, st.data())
+def test_order_and_bundling_leave_no_trace_in_the_table(windowing, script, data):
+    if isinstance(windowing.windows, CountWindows):
+        return  # they are about the order of arrival
+    panes, _ = play(windowing, script)
+    again, _ = play(windowing, rebundled(script, data))
+    assert table_with_values(again) == table_with_values(panes)
+
+
+@given(
+    windowings(kinds, st.sampled_from([AfterWatermark(), DEFAULT])),
+    st.lists(st.tuples(st.integers(0, 40), st.integers(-3, 3)), max_size=12),
+    st.data(),
+)
+def test_order_and_bundling_before_the_end_leave_no_trace_in_the_panes(windowing, elements, data):
+    if isinstance(windowing.windows, CountWindows):
+        return  # they are about the order of arrival
+    script = [("in", elements), ("watermark", 100)]
+    assert play(windowing, rebundled(script, data)) == play(windowing, script)
+
+
+def rebundled(script, data):
+    """Shuffle and cut anew the elements that come in one moment."""
+    made, waiting = [], []
+    for kind, value in [*script, ("clock", 0)]:
+        if kind == "in":
+            waiting += value
+            continue
+        order = data.draw(st.permutations(waiting))
+        cuts = sorted(data.draw(st.sets(st.integers(0, len(order)))) | {0, len(order)})
+        made += [("in", order[start:end]) for start, end in pairwise(cuts)]
+        made.append((kind, value))
+        waiting = []
+    return made
+
+
+def table_with_values(panes):
+    return {window: value for window, value in table_of(panes).items() if value}
+
+
+@given(windowings(kinds, nested | lasting), steps)
+def test_panes_are_numbered_and_timed_in_order(windowing, script):
+    panes, _ = play(windowing, script)
     order = ["early", "on_time", "late"]
     followed = defaultdict(list)
     for pane in panes:
@@ -197,14 +273,23 @@ def test_panes_are_numbered_and_timed_in_order(kind, trigger, script, lateness):
         assert [pane.timing for pane in sequence].count("on_time") <= 1
         settled = [pane.on_time_index for pane in sequence if pane.timing != "early"]
         assert settled == list(range(len(settled)))
+        assert not any(pane.last for pane in sequence[:-1])
 
 
-@given(st.sampled_from([FixedWindows(10), SlidingWindows(10, 4), GlobalWindow()]), nested, steps)
-def test_every_element_is_in_a_pane_or_late_or_in_a_closed_window(kind, trigger, script):
-    windowing = Windowing(windows=kind, trigger=trigger, mode="discarding", lateness=3)
+@given(windowings(apart, nested | lasting), steps)
+def test_the_stamp_of_a_pane_lies_in_its_window(windowing, script):
+    for pane in play(windowing, script)[0]:
+        start, end = pane.window
+        assert start <= pane.stamp < end
+        if windowing.stamp == "end":
+            assert pane.stamp == end - 1
+
+
+@given(windowings(kinds, nested | lasting, mode="discarding"), steps)
+def test_every_element_is_in_one_pane_or_is_late(windowing, script):
     panes, late = play(windowing, script)
-    elements = [each for step, value in script if step == "in" for each in value]
-    pairs = sum(len(kind.of(time)) for time, _ in elements)
+    single = isinstance(windowing.windows, SessionWindows | CountWindows)
+    pairs = sum(1 if single else len(windowing.windows.of(time)) for time, _ in elements_of(script))
     assert pairs == sum(len(pane.value) for pane in panes) + len(late)
 
 
