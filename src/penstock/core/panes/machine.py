@@ -103,7 +103,7 @@ class PaneMachine:
         """Take one batch of elements of one key, then ask the triggers of the windows in it."""
         outcome = Outcome()
         if isinstance(self._kind, CountWindows):
-            self._add_counted(key, elements, at, outcome)
+            self._add_counted(self._kind, key, elements, at, outcome)
             return outcome
         batch: dict[Window, list[Element]] = {}
         for element in elements:
@@ -263,7 +263,7 @@ class PaneMachine:
             state.panes += 1
             state.settled += timing != "early"
             if self._windowing.mode == "retracting":
-                state.live = [(window, pane.value)]
+                state.live = [] if last else [(window, pane.value)]
         state.unseen, state.hold = 0, None
         if last or self._windowing.mode == "discarding":
             state.held = self._combiner.zero()
@@ -274,11 +274,16 @@ class PaneMachine:
         return state.hold
 
     def _add_counted(
-        self, key: KeyState, elements: Iterable[Element], at: At, outcome: Outcome
+        self,
+        kind: CountWindows,
+        key: KeyState,
+        elements: Iterable[Element],
+        at: At,
+        outcome: Outcome,
     ) -> None:
         """Fill count windows in order of arrival; a full one gives its only on-time pane."""
         for element in elements:
-            window = self._kind.of_ordinal(key.ordinal)  # type: ignore[union-attr]
+            window = kind.of_ordinal(key.ordinal)
             key.ordinal += 1
             state = key.windows.get(window)
             if state is None:
@@ -302,13 +307,12 @@ class PaneMachine:
         A session that was closed merges with nothing, and goes on as late with what falls into it.
         """
         merged: dict[Window, list[Element]] = {}
-        open_windows = [window for window, state in key.windows.items() if not state.closed]
-        for group in joined([*open_windows, *batch]):
+        sessions = {window for window, state in key.windows.items() if not state.closed}
+        for group in joined([*sessions, *batch]):
             elements = [element for window in group for element in batch.get(window, ())]
             if not elements:
                 continue
-            members = [window for window in group if window in key.windows]
-            members = [window for window in members if not key.windows[window].closed]
+            members = [window for window in group if window in sessions]
             whole = (group[0][0], max(end for _, end in group))
             if not members and self._falls_into_closed(key, whole):
                 outcome.late += (_late(element, whole, "closed", at) for element in elements)
@@ -317,9 +321,6 @@ class PaneMachine:
             if members and members != [whole]:
                 states = [key.windows.pop(window) for window in members]
                 key.windows[whole] = self._joined_state(whole, states, at)
-            elif members:
-                state = key.windows[whole]
-                state.trigger = self._trigger.merge([state.trigger], self._scene(whole, at))
         return merged
 
     def _falls_into_closed(self, key: KeyState, window: Window) -> bool:

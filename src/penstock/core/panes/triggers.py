@@ -4,6 +4,9 @@ The rules are those of Beam's trigger state machines. ``state[0]`` says whether 
 finished, ``state[1]`` is what it counts, the rest are the states of the triggers inside it. When
 the outermost trigger has finished, its window is closed. ``fire`` says that the window has given a
 pane: a trigger that was ready has had its turn, and what any other has counted is in that pane.
+
+In Beam's words: `AfterCount` is AfterPane.elementCountAtLeast, `AfterDelay` AfterProcessingTime,
+`AnyOf` AfterFirst, `AllOf` AfterAll, `InOrder` AfterEach, `Until` OrFinally, `Repeat` Repeatedly.
 """
 
 from __future__ import annotations
