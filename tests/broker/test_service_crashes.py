@@ -3,12 +3,16 @@
 import random
 import runpy
 import signal
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from penstock.backbone.admin import topic_partitions
+from penstock.backbone.positions import memberless
 from penstock.backbone.transactions import TransactionalProducer
+from penstock.services.delivery import TRANSACTION_TIMEOUT
 from penstock.testing.broker import temporary_broker
 
 kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("service_worker.py"))))
@@ -136,6 +140,27 @@ def test_a_service_stops_in_time_while_its_broker_is_away():
             )
             worker.process.terminate()
             assert worker.process.wait(kit.SETTINGS.services.stop_timeout.total_seconds()) == 0
+
+
+def test_offsets_that_a_dead_worker_left_half_committed_hold_nobody_up(kafka, app):
+    """Killed between handing in its offsets and the commit: the group waits for neither."""
+    kit.send_words(kafka, app, ["a", "b"] * 50)
+    for partition in (0, 1):
+        dead = TransactionalProducer(
+            kafka, f"{app.name}.count.{partition}", timeout=TRANSACTION_TIMEOUT
+        )
+        dead.begin()
+        dead.send(app.counts.topic.name, key=b"a", value=b'{"word":"a","count":999}')
+        dead._sender.client.send_offsets_to_transaction(
+            topic_partitions({(app.words.topic.name, partition): 1}),
+            memberless(f"{app.name}.count").metadata,
+            10,
+        )
+    began = time.monotonic()
+    with kit.InThread(kafka, app, "count") as running:
+        kit.eventually(lambda: running.has("count", passed=100), what="all words counted")
+        assert time.monotonic() - began < TRANSACTION_TIMEOUT.total_seconds() / 2
+    assert kit.differences(kit.recounted(kafka, app), kit.counted(kafka, app)) == []
 
 
 def test_a_changelog_is_restored_however_it_ends(kafka, app):

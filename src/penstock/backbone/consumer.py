@@ -214,6 +214,8 @@ class Consumer:
     def _assign(self, client: confluent_kafka.Consumer, given: list[TopicPartition]) -> None:
         if self._dead or self._closed:
             return
+        with self._listening():
+            self._listener.before_assign([(at.topic, at.partition) for at in given])
         found = find_starts(client, self._admin, given, group=self._group)
         first = found.first(self._membership.start)
         self._first_starts.update(first)

@@ -42,10 +42,13 @@ class Membership:
 class Listener:
     """What is called, inside ``consume`` and ``close``, when partitions come and go.
 
-    ``on_assign`` gets the new partitions with the offset that each starts at; ``on_revoke`` is the
-    last chance to commit; after ``on_lost`` another member may already have the partitions.
+    ``before_assign`` gets the new partitions before the group's offsets are read, which wait for
+    transactions of former owners; ``on_assign`` gets them with the offset that each starts at;
+    ``on_revoke`` is the last chance to commit; after ``on_lost`` another member may already have
+    the partitions.
     """
 
+    before_assign: Callable[[Collection[Partition]], None] = _ignore
     on_assign: Callable[[Offsets], None] = _ignore
     on_revoke: Callable[[Collection[Partition]], None] = _ignore
     on_lost: Callable[[Collection[Partition]], None] = _ignore

@@ -13,7 +13,7 @@ A share may be revoked or lost in any of these states. Only the worker's thread 
 """
 
 from collections.abc import Callable, Collection, Iterator
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from time import monotonic
 from typing import Protocol
@@ -21,13 +21,16 @@ from typing import Protocol
 from penstock.backbone.logrecord import Offsets, Partition
 from penstock.core.report import Counts
 from penstock.core.settings import ServiceSettings
-from penstock.errors import FencedError, TransientError
+from penstock.errors import FencedError, PenstockError, TransientError
 from penstock.services.blame import LOG
-from penstock.services.takeover import Ground, Takeover
+from penstock.services.takeover import Ground, MarkingDelivery, Takeover
 from penstock.services.tally import total
 from penstock.services.task import Task
 
-__all__ = ["Assignment", "Reader"]
+__all__ = ["MAX_FENCED", "Assignment", "Reader"]
+
+MAX_FENCED = 8
+"""How many shares are fenced at a time."""
 
 
 class Reader(Protocol):
@@ -84,8 +87,26 @@ class Assignment:
         self._settings = settings
         self._executor = executor
         self._held: dict[str, _Held] = {}
+        self._fenced: dict[str, MarkingDelivery] = {}
         self._to_pause: set[Partition] = set()
         self._past = Counts()
+
+    def fence(self, partitions: Collection[Partition]) -> None:
+        """End what former owners of these partitions left open, before offsets are asked for.
+
+        The group does not tell offsets that a transaction is moving: one that a killed worker left
+        would hold its successor up until it expires. What fails here is tried again by the
+        takeover.
+        """
+        shares = {self._share_of(partition) for partition in partitions} - set(self._held)
+        # Threads of their own: those of the executor may be busy restoring for minutes.
+        with ThreadPoolExecutor(MAX_FENCED) as threads:
+            coming = {share: threads.submit(self._ground.deliver, share) for share in shares}
+        for share, delivery in coming.items():
+            try:
+                self._fenced[share] = delivery.result()
+            except PenstockError as error:
+                LOG.info("share %s is not fenced yet: %s", share, error)
 
     def assigned(self, starts: Offsets) -> None:
         """Begin to take over the shares of new partitions."""
@@ -93,7 +114,8 @@ class Assignment:
         for partition, offset in starts.items():
             by_share.setdefault(self._share_of(partition), {})[partition] = offset
         for share, offsets in by_share.items():
-            self._begin(Takeover(self._ground, share, starts=offsets))
+            delivery = self._fenced.pop(share, None)
+            self._begin(Takeover(self._ground, share, starts=offsets, delivery=delivery))
 
     def revoked(self, partitions: Collection[Partition]) -> None:
         """Commit and give up the shares of these partitions, within the time for a stop."""
@@ -110,6 +132,9 @@ class Assignment:
 
     def leave(self) -> None:
         """Give up everything."""
+        for delivery in self._fenced.values():
+            self._executor.submit(delivery.close)
+        self._fenced.clear()
         self.lost([partition for held in self._held.values() for partition in held.partitions])
 
     def settle(self, reader: Reader) -> None:

@@ -5,7 +5,8 @@ the mark that is written then is its end, and everything before it is the state.
 guessed: a changelog may be empty, compacted, trimmed, or end in what transactions leave behind.
 
 The offsets come from the group. They are those of the same commit as the state: the group gives
-them out when no transaction is moving them, and takes no more from who is not its member.
+them out when no transaction is moving them, and takes no more from who is not its member. So the
+fencing comes before the question for them: it ends a transaction that a dead worker left open.
 """
 
 import threading
@@ -61,7 +62,8 @@ class Ground:
 class Takeover:
     """Brings one task up, in a thread of its own, trying again for as long as it is wanted.
 
-    ``former`` is a task of ours that failed; it is closed first. FencedError: somebody else has the
+    ``former`` is a task of ours that failed; it is closed first. ``delivery`` has fenced the former
+    owner already; without it the first thing done is that. FencedError: somebody else has the
     share. That and what will not pass is raised.
     """
 
@@ -71,6 +73,7 @@ class Takeover:
         share: str,
         *,
         starts: Offsets,
+        delivery: MarkingDelivery | None = None,
         former: Task | None = None,
         trouble: str = "",
     ) -> None:
@@ -81,6 +84,7 @@ class Takeover:
         self.expected = 0
         self._ground = ground
         self._former = former
+        self._delivery = delivery
         self._cancelled = threading.Event()
 
     @property
@@ -107,10 +111,12 @@ class Takeover:
             except TransientError as error:
                 self.trouble = error.message
                 self._cancelled.wait(delay)
+        if self._delivery is not None:
+            self._delivery.close()
         return None
 
     def _attempt(self) -> Task | None:
-        delivery = self._ground.deliver(self.share)
+        delivery, self._delivery = self._delivery or self._ground.deliver(self.share), None
         task = self._ground.make_task(self.starts, delivery)
         try:
             ready = self._ground.changelog is None or self._restore(task, delivery)

@@ -92,6 +92,7 @@ class Worker:
                 strategy="range" if len(self._service.reads) > 1 else "cooperative"
             ),
             listener=Listener(
+                before_assign=self.assignment.fence,
                 on_assign=self._assigned,
                 on_revoke=self.assignment.revoked,
                 on_lost=self._lost,

@@ -303,3 +303,25 @@ def test_leaving_gives_everything_up(bench):
     assert bench.assignment.running == {}
     assert bench.assignment.takeovers() == []
     assert all(delivery.closed for delivery in bench.deliveries)
+
+
+def test_a_share_is_fenced_before_its_offsets_are_known_and_not_again(bench):
+    bench.assignment.fence([ZERO, ONE])
+    assert len(bench.deliveries) == 2
+    bench.running(ZERO, ONE)
+    assert len(bench.deliveries) == 2
+
+
+def test_fencing_that_fails_is_left_to_the_takeover(bench):
+    bench.refusal = TransientError("away", code="test")
+    bench.assignment.fence([ZERO])
+    bench.refusal = None
+    bench.running(ZERO)
+    assert len(bench.deliveries) == 1
+
+
+def test_what_was_fenced_and_never_taken_over_is_closed(bench):
+    bench.assignment.fence([ZERO])
+    bench.assignment.leave()
+    bench.executor.go()
+    assert bench.deliveries[0].closed
