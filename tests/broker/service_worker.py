@@ -35,6 +35,7 @@ SETTINGS = Settings(
     ),
 )
 PATIENCE = 90.0
+STATE_DIR = "STATE_DIR_OF_TEST"
 REMINDER = timedelta(seconds=1)
 
 
@@ -178,6 +179,12 @@ def committed_records(kafka: Connection, topic: str) -> int:
     return sum(high - low for low, high in Topics(kafka).ends(topic, committed=True).values())
 
 
+def on_disk(directory: str) -> Settings:
+    """Return the settings with state on a disk."""
+    services = replace(SETTINGS.services, state="disk", state_dir=str(directory))
+    return replace(SETTINGS, services=replace(services, snapshot_interval=timedelta(seconds=1)))
+
+
 def site_of(
     kafka: Connection, *, report: Callable[[PartReport], None], settings: Settings = SETTINGS
 ) -> Site:
@@ -236,13 +243,18 @@ class InThread:
 class InProcess:
     """Services in a process of their own; killed at the end of the block if still there."""
 
-    def __init__(self, kafka: Connection, app: WordCount, *names: str) -> None:
+    def __init__(
+        self, kafka: Connection, app: WordCount, *names: str, state_dir: str | Path = ""
+    ) -> None:
         self.reports: list[PartReport] = []
+        self._environment = os.environ | {STATE_DIR: str(state_dir)}
         program = [sys.executable, __file__, kafka.bootstrap, app.name, app.delivery]
         self._command = [*program, *names]
 
     def __enter__(self) -> Self:
-        self.process = subprocess.Popen(self._command, stdout=subprocess.PIPE)
+        self.process = subprocess.Popen(
+            self._command, stdout=subprocess.PIPE, env=self._environment
+        )
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
         return self
@@ -272,7 +284,12 @@ def main() -> None:
     def report(found: PartReport) -> None:
         os.write(sys.stdout.fileno(), encode_report(found) + b"\n")
 
-    site = site_of(Connection(bootstrap, KafkaSettings(bootstrap=bootstrap)), report=report)
+    directory = os.environ.get(STATE_DIR)
+    site = site_of(
+        Connection(bootstrap, KafkaSettings(bootstrap=bootstrap)),
+        report=report,
+        settings=on_disk(directory) if directory else SETTINGS,
+    )
     signal.signal(signal.SIGTERM, lambda *_: site.stop.set())
     services.run(WordCount(name, delivery=delivery).app.graph, names, site)
 

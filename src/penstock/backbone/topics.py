@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
-from confluent_kafka import KafkaError, TopicPartition
+from confluent_kafka import KafkaError, TopicCollection, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its __init__ re-exports
     ConfigEntry,
     ConfigResource,
@@ -96,6 +96,14 @@ class Topics:
         )
         self._admin.answers(futures, doing=doing)
         self._await(lambda: not set(gone) & set(self._admin.topics()), doing=doing)
+
+    def identity(self, topic: str) -> str:
+        """Return the id that the cluster gave the topic: another one after it was made again."""
+        found = self._admin.ask(
+            lambda: self._admin.client.describe_topics(TopicCollection([topic])),
+            doing=f"describing topic {topic}",
+        )
+        return str(found[topic].topic_id)
 
     def ends(self, topic: str, *, committed: bool = False) -> dict[int, tuple[int, int]]:
         """Return the first and the next offset of each partition.

@@ -101,6 +101,11 @@ class ServiceSettings:
     session_timeout: timedelta = _setting(
         timedelta(seconds=10), "a worker silent for this long loses its partitions"
     )
+    state: str = _setting("memory", "where state is held: 'memory', or 'disk' (larger than memory)")
+    state_dir: str = _setting("", "where state on disk lives; empty: the project's directory")
+    snapshot_interval: timedelta = _setting(
+        timedelta(seconds=10), "how old state on disk may be: what is newer is read again"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.backbone.logrecord import RawRecord
 from penstock.core.graph import Graph, Service
@@ -22,6 +22,9 @@ from penstock.services.calls import Calls, bind_calls
 from penstock.services.outputs import Send, Sent
 from penstock.services.reactions import Hold
 from penstock.services.step import Clock, Step
+
+if TYPE_CHECKING:
+    from penstock.services.shelf import Shelf
 
 __all__ = ["LONGEST_RUN_SECONDS", "AsyncStep"]
 
@@ -58,8 +61,10 @@ class AsyncStep(Step):
     wait, not those of its partition.
     """
 
-    def __init__(self, graph: Graph, service: Service, *, clock: Clock) -> None:
-        super().__init__(graph, service, clock=clock)
+    def __init__(
+        self, graph: Graph, service: Service, *, clock: Clock, shelf: "Shelf | None" = None
+    ) -> None:
+        super().__init__(graph, service, clock=clock, shelf=shelf)
         self._frames = [self._frame() for _ in range(service.concurrency)]
         self._runner = asyncio.Runner()
         # A task of a test is never closed: its loop is, when it is let go.
@@ -169,6 +174,7 @@ class AsyncStep(Step):
                 result = await self._within(frame.calls.process(job.record, **context))
                 job.sent = self._outputs.of(result)
             except Exception as error:  # noqa: BLE001 - the user's code may raise anything
+                self._blame_the_disk()
                 here.take_back()
                 place = coordinates_of(job.raw)
                 outcome = self._reactions.to_call(error, place, job.record, attempt=attempt)

@@ -7,13 +7,16 @@ what the user's code does to an object it was given, or has given, changes nothi
 import heapq
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from penstock.core.state import Here, ListState, MapState, State, StateSpec
 from penstock.services.instants import micros
 from penstock.services.statecodec import StateCodec
+
+if TYPE_CHECKING:
+    from penstock.services.shelf import Shelf
 
 __all__ = ["ABSENT", "Cells", "ListCells", "MapCells", "ValueCells", "make_cells"]
 
@@ -28,16 +31,27 @@ class Cells:
     """
 
     def __init__(
-        self, spec: StateSpec, *, changelog: str, clock: Callable[[], datetime], held: Any
+        self,
+        spec: StateSpec,
+        *,
+        changelog: str,
+        clock: Callable[[], datetime],
+        shelf: "Shelf | None" = None,
+        held: StateSpec | None = None,
     ) -> None:
         self.spec = spec
-        self.codec = StateCodec(held, changelog=changelog)
-        self.values: dict[bytes, Any] = {}
+        self.codec = StateCodec(held or spec, changelog=changelog)
+        self.values: Any = {}
+        """Places to what is held there: a dictionary, or what stands for one on a disk."""
         self.changed: set[bytes] = set()
         self._clock = clock
         self._lifetime = None if spec.ttl is None else spec.ttl // timedelta(microseconds=1)
         self._expiries: list[tuple[int, bytes]] = []
         self._queued: set[bytes] = set()
+        if shelf is not None:
+            from penstock.services.shelved import ShelvedValues
+
+            self.values = ShelvedValues(shelf, prefix=self.codec.prefix, load=self.load)
 
     def fetch(self, place: bytes) -> Any:
         """Return what is held, or ABSENT."""
@@ -82,15 +96,18 @@ class Cells:
         """Take in what the changelog holds for a place."""
         if value is None:
             self.values.pop(place, None)
-            return
+        else:
+            self.values[place] = self.load(place, value)
+
+    def load(self, place: bytes, value: bytes) -> Any:
+        """Return what a value of the changelog is held as; ConfigurationError: it does not fit."""
         expires, gap, rest = value.partition(b" ")
         if not (gap and expires.isdigit()):  # as JSON never begins: written without a time to live
             expires, rest = b"", value
         held = self.codec.load(rest, place=place)
         if self._lifetime is None:
-            self.values[place] = held
-        else:
-            self.values[place] = self._until(place, held, int(expires) if expires else None)
+            return held
+        return self._until(place, held, int(expires) if expires else None)
 
     def expires_at(self) -> int | None:
         """Return, in microseconds, when something may expire next."""
@@ -128,8 +145,8 @@ class Cells:
 class ValueCells(Cells):
     """The cells of a ``State``: a key's value stands under the key."""
 
-    def __init__(self, spec: StateSpec, *, changelog: str, clock: Callable[[], datetime]) -> None:
-        super().__init__(spec, changelog=changelog, clock=clock, held=spec)
+    def __init__(self, spec: StateSpec, **options: Any) -> None:
+        super().__init__(spec, **options)
         # Chosen once: these run for every record, and most states are a number without an expiry.
         quick = self.codec.plain and spec.ttl is None
         self.read: Callable[..., Any] = self.values.get if quick else self._read
@@ -167,10 +184,9 @@ class ValueCells(Cells):
 class ListCells(ValueCells):
     """The cells of a ``ListState``: a JSON array under the key, made longer without reading it."""
 
-    def __init__(self, spec: StateSpec, *, changelog: str, clock: Callable[[], datetime]) -> None:
-        whole = StateSpec(spec.name, list[spec.type], ttl=spec.ttl)  # type: ignore[name-defined]
-        super().__init__(whole, changelog=changelog, clock=clock)
-        self.spec = spec
+    def __init__(self, spec: StateSpec, *, changelog: str, **options: Any) -> None:
+        whole = StateSpec(spec.name, list[spec.type])  # type: ignore[name-defined]
+        super().__init__(spec, changelog=changelog, held=whole, **options)
         self._item = StateCodec(spec, changelog=changelog)
 
     def handle(self, here: Here) -> ListState[Any]:  # type: ignore[override]
@@ -189,9 +205,10 @@ class ListCells(ValueCells):
 class MapCells(Cells):
     """The cells of a ``MapState``: each entry under the length of the key, the key and its name."""
 
-    def __init__(self, spec: StateSpec, *, changelog: str, clock: Callable[[], datetime]) -> None:
-        super().__init__(spec, changelog=changelog, clock=clock, held=spec)
-        self.values = _Indexed()
+    def __init__(self, spec: StateSpec, *, changelog: str, **options: Any) -> None:
+        super().__init__(spec, changelog=changelog, **options)
+        if isinstance(self.values, dict):
+            self.values = _Indexed()
         self._names = StateCodec(StateSpec(spec.name, spec.key), changelog=changelog)
         self._name_decoder = msgspec.json.Decoder(spec.key)
 
@@ -216,7 +233,7 @@ class MapCells(Cells):
         """Return a key's map, in the order of the names as JSON."""
         head = _head(key)
         found = {}
-        for place in sorted(self.values.under(head)):  # type: ignore[attr-defined]
+        for place in sorted(self.values.under(head)):
             if (held := self.fetch(place)) is not ABSENT:
                 found[self._name_decoder.decode(place[len(head) :])] = self.codec.give(held)
         return found
@@ -274,8 +291,6 @@ _KINDS: dict[str, type[ValueCells] | type[MapCells]] = {
 }
 
 
-def make_cells(
-    spec: StateSpec, *, changelog: str, clock: Callable[[], datetime]
-) -> ValueCells | MapCells:
-    """Return the cells of a state, by its kind."""
-    return _KINDS[spec.kind](spec, changelog=changelog, clock=clock)
+def make_cells(spec: StateSpec, **options: Any) -> ValueCells | MapCells:
+    """Return the cells of a state, by its kind; the options are those of :class:`Cells`."""
+    return _KINDS[spec.kind](spec, **options)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.backbone.logrecord import RawRecord
 from penstock.core.graph import Graph, Service
@@ -12,6 +12,9 @@ from penstock.services.outputs import Send
 from penstock.services.reactions import Hold
 from penstock.services.step import Clock, Step
 from penstock.services.tally import Tally
+
+if TYPE_CHECKING:
+    from penstock.services.shelf import Shelf
 
 __all__ = ["Kept", "Stepper", "make_step"]
 
@@ -78,7 +81,12 @@ class Stepper(Protocol):
         """End; nothing is handled any more."""
 
 
-def make_step(graph: Graph, service: Service, *, clock: Clock) -> Stepper:
-    """Return what handles the records of one task of a service."""
+def make_step(
+    graph: Graph, service: Service, *, clock: Clock, shelf: "Shelf | None" = None
+) -> Stepper:
+    """Return what handles the records of one task of a service.
+
+    Its state is on the ``shelf``, where there is one and this kind of step can use it.
+    """
     kind = AsyncStep if is_async(service.function) else Step
-    return kind(graph, service, clock=clock)
+    return kind(graph, service, clock=clock, shelf=shelf)

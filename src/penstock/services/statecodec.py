@@ -15,7 +15,7 @@ import msgspec
 from penstock.core.state import StateSpec
 from penstock.errors import ConfigurationError
 
-__all__ = ["MARKER_KEY", "StateCodec"]
+__all__ = ["MARKER_KEY", "StateCodec", "spec_identity"]
 
 MARKER_KEY = b"\x00marker"
 """The key of the record that a restore writes first and reads up to."""
@@ -84,6 +84,15 @@ class StateCodec:
         except _ROUND_TRIP_FAILURES as error:
             return f"{error} (the state {self._spec.name!r} holds {_type_name(self._spec.type)})"
         return None
+
+
+def spec_identity(spec: StateSpec) -> str:
+    """Return a text that is another one when the state's values may no longer be readable."""
+    try:
+        schema = _ENCODER.encode(msgspec.json.schema(spec.type)).decode()
+    except (TypeError, RuntimeError):  # some types have no schema; their names must do
+        schema = str(spec.type)
+    return f"{spec} {schema}"
 
 
 def _type_name(kind: Any) -> str:

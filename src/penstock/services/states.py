@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.core.state import Here, StateSpec
 from penstock.core.timer import Timers
@@ -10,11 +10,19 @@ from penstock.services.cells import MapCells, ValueCells, make_cells
 from penstock.services.statecodec import MARKER_KEY
 from penstock.services.timerqueue import EVENT_TIME_KEY, TIMER_PREFIXES, TimerQueue
 
+if TYPE_CHECKING:
+    from penstock.services.shelf import Shelf
+
 __all__ = ["States"]
+
+_RESTORE_BATCH = 5000
+"""So many records of the changelog are put on a shelf at once."""
 
 
 class States:
-    """The states and timers of one task, in memory; the changelog is what makes them durable.
+    """The states and timers of one task; the changelog is what makes them durable.
+
+    The values are in memory, or on a ``shelf``; timers are in memory always.
 
     Records of states that the service no longer declares are skipped and counted by name in
     ``unknown``.
@@ -27,15 +35,23 @@ class States:
         changelog: str,
         clock: Callable[[], datetime],
         timers: TimerQueue | None = None,
+        shelf: "Shelf | None" = None,
     ) -> None:
-        self.cells = tuple(make_cells(spec, changelog=changelog, clock=clock) for spec in specs)
+        self.cells = tuple(
+            make_cells(spec, changelog=changelog, clock=clock, shelf=shelf) for spec in specs
+        )
         self.timers = timers
+        self.shelf = shelf
         self.unknown: dict[str, int] = {}
+        self._unsaved: list[tuple[bytes, bytes | None]] = []
+        self._position: int | None = None
         self._expiring = [cells for cells in self.cells if cells.spec.ttl is not None]
         self._by_prefix = {cells.codec.prefix: cells for cells in self.cells}
 
     def __len__(self) -> int:
         """Return how many values are held."""
+        if self.shelf is not None:
+            return len(self.shelf)
         return sum(len(cells.values) for cells in self.cells)
 
     def named(self, name: str) -> ValueCells | MapCells | None:
@@ -52,31 +68,65 @@ class States:
 
     def changes(self) -> Iterator[tuple[bytes, bytes | None]]:
         """Yield a changelog record for everything that changed since the last commit."""
-        for cells in self.cells:
-            prefix = cells.codec.prefix
-            for place, value in cells.changes():
-                yield prefix + place, value
-        if self.timers is not None:
-            yield from self.timers.changes()
+        if self.shelf is None:
+            yield from self._changes()
+            return
+        if self.shelf.trouble is not None:
+            raise self.shelf.trouble
+        self._unsaved = list(self._changes())
+        yield from self._unsaved
 
     def settle(self) -> None:
-        """Forget what changed: its changelog records are committed."""
+        """Forget what changed: its changelog records are committed.
+
+        TransientError where the shelf could not be written: it must not be used any more.
+        """
         for cells in self.cells:
             cells.changed.clear()
         if self.timers is not None:
             self.timers.settle()
+        self._save()
+
+    def snapshot(self, position: int) -> None:
+        """Hear where the changelog ends before the next commit: what the shelf has by then."""
+        self._position = position
+
+    def resume(self) -> int | None:
+        """Take what must be in memory from the shelf; return where its changelog is to be read on.
+
+        None: from the start.
+        """
+        if self.shelf is None or self.shelf.position is None:
+            return None
+        for key, value in self.shelf.scan(b"\x00"):
+            self._apply_own(key, value)
+        for cells in self._expiring:
+            cut = len(cells.codec.prefix)
+            for key, value in self.shelf.scan(cells.codec.prefix):
+                cells.load(key[cut:], value)
+        return self.shelf.position
 
     def apply(self, key: bytes, value: bytes | None) -> None:
         """Take in one record of the changelog."""
         if key[:1] == b"\x00":
-            self._apply_own(key, value)
+            if self._apply_own(key, value) and self.shelf is not None:
+                self._shelve(key, value)
             return
         name, _, place = key.partition(b"\x00")
         cells = self._by_prefix.get(key[: len(name) + 1])
         if cells is None:
             self._skip(name)
-        else:
+        elif self.shelf is None:
             cells.apply(place, value)
+        else:
+            if value is not None:
+                cells.load(place, value)  # to see that it can be read
+            self._shelve(key, value)
+
+    def restored(self, position: int) -> None:
+        """Hear that everything before an offset of the changelog was taken in."""
+        self._position = position
+        self._save()
 
     def expires_at(self) -> int | None:
         """Return, in microseconds, when something may expire next."""
@@ -87,20 +137,43 @@ class States:
         """Forget what has expired; return whether anything had."""
         return sum(cells.sweep(now) for cells in self._expiring) > 0
 
-    def _apply_own(self, key: bytes, value: bytes | None) -> None:
-        """Take in what is no state's: timers, the event time, marks."""
-        if key == MARKER_KEY:
+    def _changes(self) -> Iterator[tuple[bytes, bytes | None]]:
+        for cells in self.cells:
+            prefix = cells.codec.prefix
+            for place, value in cells.changes():
+                yield prefix + place, value
+        if self.timers is not None:
+            yield from self.timers.changes()
+
+    def _shelve(self, key: bytes, value: bytes | None) -> None:
+        """Put a record of the changelog on the shelf, soon."""
+        self._unsaved.append((key, value))
+        if len(self._unsaved) >= _RESTORE_BATCH:
+            self._save()
+
+    def _save(self) -> None:
+        """Write what is committed to the shelf."""
+        if self.shelf is None:
             return
+        self.shelf.write(self._unsaved, position=self._position)
+        self._unsaved, self._position = [], None
+        for cells in self.cells:
+            cells.values.trim()
+
+    def _apply_own(self, key: bytes, value: bytes | None) -> bool:
+        """Take in what is no state's: timers, the event time. Return whether it was."""
+        if key == MARKER_KEY:
+            return False
         kind, _, rest = key[1:].partition(b"\x00")
         time = TIMER_PREFIXES.get(b"\x00%s\x00" % kind)
-        if self.timers is None:
-            self._skip(kind)
-        elif key == EVENT_TIME_KEY:
+        if self.timers is not None and key == EVENT_TIME_KEY:
             self.timers.event_time.restore(int(value or 0))
-        elif time is not None:
+        elif self.timers is not None and time is not None:
             self.timers.apply(time, rest, value)
         else:
             self._skip(kind)
+            return False
+        return True
 
     def _skip(self, name: bytes) -> None:
         shown = name.decode(errors="replace")

@@ -5,7 +5,7 @@ The worker on a broker and the test driver run this same code, a :class:`Step` f
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.backbone.logrecord import RawRecord
 from penstock.core.codec import JsonCodec
@@ -25,6 +25,9 @@ from penstock.services.states import States
 from penstock.services.tally import Tally
 from penstock.services.timerqueue import Due, TimerQueue
 
+if TYPE_CHECKING:
+    from penstock.services.shelf import Shelf
+
 __all__ = ["Clock", "Step"]
 
 Clock = Callable[[], datetime]
@@ -42,12 +45,18 @@ class Step:
     of a key: it is counted as filtered.
     """
 
-    def __init__(self, graph: Graph, service: Service, *, clock: Clock) -> None:
+    def __init__(
+        self, graph: Graph, service: Service, *, clock: Clock, shelf: "Shelf | None" = None
+    ) -> None:
         self._event_time = EventTime(service.reads)
         self._timers = TimerQueue(self._event_time, clock=clock) if service.timed else None
         self._changelog = graph.changelog(service).name
         self.states = States(
-            service.states, changelog=self._changelog, clock=clock, timers=self._timers
+            service.states,
+            changelog=self._changelog,
+            clock=clock,
+            timers=self._timers,
+            shelf=shelf,
         )
         self._here = Here()
         self.tally = Tally()
@@ -189,6 +198,7 @@ class Step:
 
     def _fail(self, raw: RawRecord, record: Any, error: Exception, send: Send) -> Hold | None:
         """Deal with a record that the user's code failed on."""
+        self._blame_the_disk()
         self._here.take_back()
         place = coordinates_of(raw)
         attempt = self._reactions.attempt(place)
@@ -223,6 +233,7 @@ class Step:
 
     def _fail_timer(self, due: Due, error: Exception, send: Send) -> bool:
         """Deal with a timer that the user's code failed on; return whether timers are held."""
+        self._blame_the_disk()
         self._here.take_back()
         attempt = self._reactions.attempt(self._place(), due)
         outcome = self._reactions.to_call(
@@ -241,6 +252,11 @@ class Step:
         first = self._timers.first("event") if self._timers is not None else None
         until = self._event_time.micros
         return first is not None and until is not None and first <= until
+
+    def _blame_the_disk(self) -> None:
+        """Raise what is wrong with the disk, where that made the user's code fail."""
+        if self.states.shelf is not None and self.states.shelf.trouble is not None:
+            raise self.states.shelf.trouble
 
     def _timers_held(self) -> bool:
         """Return whether timers wait for one that is to be tried again."""

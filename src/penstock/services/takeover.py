@@ -17,10 +17,12 @@ from typing import Protocol
 from uuid import uuid4
 
 from penstock.backbone.connection import Connection
+from penstock.backbone.logrange import EARLIEST, Offset
 from penstock.backbone.logreader import LogReader
 from penstock.backbone.logrecord import Offsets
 from penstock.backbone.topics import Topics
 from penstock.errors import TransientError
+from penstock.services.blame import LOG
 from penstock.services.statecodec import MARKER_KEY
 from penstock.services.task import Delivery, Task
 
@@ -117,7 +119,11 @@ class Takeover:
 
     def _attempt(self) -> Task | None:
         delivery, self._delivery = self._delivery or self._ground.deliver(self.share), None
-        task = self._ground.make_task(self.starts, delivery)
+        try:
+            task = self._ground.make_task(self.starts, delivery)
+        except BaseException:
+            delivery.close()
+            raise
         try:
             ready = self._ground.changelog is None or self._restore(task, delivery)
         except BaseException:
@@ -134,10 +140,13 @@ class Takeover:
         changelog, mark, number = self._ground.changelog or "", uuid4().bytes, task.number
         delivery.mark(changelog, key=MARKER_KEY, value=mark, partition=number)
         low, high = Topics(self._ground.connection).ends(changelog)[number]
+        position = task.resume(low, high)
+        low = low if position is None else position
         self.restored, self.expected = 0, high - low
         apply = task.step.states.apply
         for batch in LogReader(self._ground.connection).batches(
             changelog,
+            start=EARLIEST if position is None else Offset(position),
             partitions=[number],
             follow=True,
             stop=self._cancelled,
@@ -146,6 +155,8 @@ class Takeover:
             for raw in batch:
                 key, value = raw.key(), raw.value()
                 if key == MARKER_KEY and value == mark:
+                    task.restored((raw.offset() or 0) + 1)
+                    LOG.info("share %s restored: %s of %s", self.share, high - low, high)
                     return True
                 apply(key or b"", value)
             self.restored = (batch[-1].offset() or 0) - low

@@ -7,14 +7,18 @@ an idempotent producer on a broker, a list in the test driver.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.backbone.logrecord import Offsets, Partition, RawRecord
 from penstock.core.graph import Graph, Service
 from penstock.errors import TransientError
 from penstock.services.kinds import make_step
 from penstock.services.outputs import Send
+from penstock.services.states import States
 from penstock.services.step import Clock
+
+if TYPE_CHECKING:
+    from penstock.services.shelf import Shelf
 
 __all__ = ["Delivery", "Task", "share_of"]
 
@@ -76,8 +80,10 @@ class Task:
         starts: Offsets,
         delivery: Delivery,
         clock: Clock,
+        shelf: "Shelf | None" = None,
     ) -> None:
-        self.step = make_step(graph, service, clock=clock)
+        self.step = make_step(graph, service, clock=clock, shelf=shelf)
+        self.shelf = shelf
         self.positions = dict(starts)
         self.committed = dict(starts)
         self.number = number
@@ -196,11 +202,33 @@ class Task:
             return
         self._end()
         self._end = None
-        self.step.states.settle()
         self.step.tally.commit()
         self.committed |= self._moved
+        self.step.states.settle()
         self._begun = self._ticked = False
         self._moved = {}
+
+    def resume(self, low: int, high: int) -> int | None:
+        """Take what the shelf has; return where the changelog is to be read on, None: at its start.
+
+        A shelf that is not of this changelog, which reaches from ``low`` to ``high``, is cleared.
+        """
+        states = self.step.states
+        if self.shelf is None or not isinstance(states, States):
+            return None
+        if self.shelf.position is not None and not low <= self.shelf.position <= high:
+            self.shelf.clear()
+        return states.resume()
+
+    def restored(self, position: int) -> None:
+        """Hear that the changelog was taken in up to an offset."""
+        if isinstance(self.step.states, States):
+            self.step.states.restored(position)
+
+    def snapshot(self, position: int) -> None:
+        """Hear where the changelog ends before the next commit."""
+        if isinstance(self.step.states, States):
+            self.step.states.snapshot(position)
 
     def commit(self) -> None:
         """Make what was handled durable, and wait for it."""
@@ -211,6 +239,8 @@ class Task:
         """Give up what is not committed."""
         self.step.tally.discard()
         self._delivery.close()
+        if self.shelf is not None:
+            self.shelf.close()
 
     def _begin(self) -> None:
         if not self._begun:

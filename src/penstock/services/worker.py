@@ -2,12 +2,15 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
 from math import inf
 from operator import methodcaller
+from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from penstock.backbone.connection import Connection
 from penstock.backbone.consumer import Consumer
@@ -15,13 +18,18 @@ from penstock.backbone.logrecord import Offsets, Partition, RawRecord
 from penstock.backbone.membership import Listener, Membership
 from penstock.backbone.producer import SendLimits
 from penstock.backbone.site import Site
+from penstock.backbone.topics import Topics
 from penstock.core.graph import Graph, Service
 from penstock.errors import FencedError, TransientError
 from penstock.services.assignment import Assignment
 from penstock.services.blame import LOG
 from penstock.services.delivery import AtLeastOnce, AtMostOnce, ExactlyOnce
+from penstock.services.statecodec import spec_identity
 from penstock.services.takeover import LONGEST_DELAY, Ground, MarkingDelivery, delays
 from penstock.services.task import Delivery, Task, share_of
+
+if TYPE_CHECKING:
+    from penstock.services.shelf import Shelf
 
 __all__ = ["MAX_TAKEOVERS", "Worker"]
 
@@ -54,6 +62,7 @@ class Worker:
         self._site = site
         self._settings = site.settings.services
         self._connection = _patient(site)
+        self._topics = Topics(self._connection)
         self._consumer: Consumer | None = None
         self._executor = ThreadPoolExecutor(
             MAX_TAKEOVERS, thread_name_prefix=f"{service.name}-takeover"
@@ -101,6 +110,7 @@ class Worker:
         try:
             self._loop(consumer)
             if consumer.trouble() is None:
+                self._snapshot()
                 self.assignment.commit()
         finally:
             if consumer.trouble() is not None:
@@ -118,7 +128,7 @@ class Worker:
 
     def _loop(self, consumer: Consumer) -> None:
         interval = self._settings.commit_interval.total_seconds()
-        commit_at, tick_at = inf, 0.0
+        commit_at, tick_at, snapshot_at = inf, 0.0, 0.0
         while not self._site.stop.is_set():
             self.assignment.settle(consumer)
             self.assignment.release(consumer)
@@ -137,6 +147,9 @@ class Worker:
                 if self._skip_marks(consumer):
                     commit_at = now
             if now >= commit_at or self._full():
+                if now >= snapshot_at:
+                    snapshot_at = now + self._settings.snapshot_interval.total_seconds()
+                    self._snapshot()
                 self.assignment.commit()
                 commit_at = inf
 
@@ -210,14 +223,41 @@ class Worker:
         )
 
     def _make_task(self, starts: Offsets, delivery: Delivery) -> Task:
+        number = min(number for _, number in starts)
         return Task(
             self._graph,
             self._service,
-            number=min(number for _, number in starts),
+            number=number,
             starts=starts,
             delivery=delivery,
             clock=_now,
+            shelf=self._shelf(number),
         )
+
+    def _shelf(self, number: int) -> "Shelf | None":
+        """Open the state on disk of a share, where there is to be one."""
+        service = self._service
+        if self._settings.state != "disk" or not service.keeps_state or service.aggregation:
+            return None
+        # Imported here: most workers do without.
+        from penstock.services.shelf import open_shelf
+
+        changelog = self._graph.changelog(service).name
+        own = self._settings.state_dir
+        directory = Path(own) if own else self._site.places.state
+        identity = [self._topics.identity(changelog), *map(spec_identity, service.states)]
+        return open_shelf(directory / self.group / str(number), identity="\n".join(identity))
+
+    def _snapshot(self) -> None:
+        """Tell the tasks where their changelogs end, so that what is on disk knows its place."""
+        tasks = [task for task in self.assignment.tasks() if task.shelf is not None]
+        if not tasks:
+            return
+        changelog = self._graph.changelog(self._service).name
+        with suppress(TransientError):  # asked again before long
+            ends = self._topics.ends(changelog)
+            for task in tasks:
+                task.snapshot(ends[task.number][1])
 
     def _member(self) -> Consumer:
         if self._consumer is None:

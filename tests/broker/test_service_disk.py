@@ -1,0 +1,81 @@
+"""State on a disk, on a real broker: resumed, rebuilt, exact."""
+
+import logging
+import runpy
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("service_worker.py"))))
+KEYS = 2000
+
+
+@pytest.fixture
+def app(kafka, topic):
+    return kit.declared(topic.name("app"), kafka)
+
+
+def words(count):
+    return [f"w{number % KEYS}" for number in range(count)]
+
+
+def check(kafka, app):
+    kit.all_counted(kafka, app)
+    assert kit.differences(kit.recounted(kafka, app), kit.counted(kafka, app)) == []
+
+
+def count(kafka, app, directory, number):
+    """Count so many more words with state in a directory."""
+    kit.send_words(kafka, app, words(number))
+    with kit.InThread(kafka, app, "count", settings=kit.on_disk(directory)) as running:
+        check(kafka, app)
+    assert running.error is None
+
+
+def test_a_restarted_service_reads_only_what_its_disk_lacks(kafka, app, tmp_path, caplog):
+    caplog.set_level(logging.INFO, logger="penstock.services")
+    count(kafka, app, tmp_path, 10_000)
+    count(kafka, app, tmp_path, 100)
+    resumed = [line for line in caplog.messages if "restored" in line]
+    lengths = [int(line.split(" of ")[0].rsplit(" ", 1)[1]) for line in resumed]
+    assert len(lengths) == 4
+    assert sum(lengths[2:]) < KEYS
+    assert any(tmp_path.rglob("*.sst")) or any(tmp_path.rglob("*.log"))
+
+
+@pytest.mark.parametrize("harm", ["lost", "broken", "older"])
+def test_local_state_that_was_lost_broken_or_replaced_by_an_older_copy_is_made_right(
+    kafka, app, tmp_path, harm
+):
+    state, older = tmp_path / "state", tmp_path / "older"
+    count(kafka, app, state, 5_000)
+    shutil.copytree(state, older)
+    count(kafka, app, state, 5_000)
+    if harm == "broken":
+        for table in [*state.rglob("*.sst"), *state.rglob("*.log")]:
+            data = bytearray(table.read_bytes())
+            for place in range(50, len(data), 997):
+                data[place] ^= 0xFF
+            table.write_bytes(data)
+    else:
+        shutil.rmtree(state)
+        if harm == "older":
+            shutil.copytree(older, state)
+    count(kafka, app, state, 5_000)
+
+
+def test_a_worker_killed_again_and_again_with_state_on_disk_counts_exactly(kafka, app, tmp_path):
+    for round_ in range(3):
+        before = kit.committed_records(kafka, app.counts.topic.name)
+        kit.send_words(kafka, app, words(10_000))
+        with kit.InProcess(kafka, app, "count", state_dir=tmp_path) as worker:
+            moment = before + 1000 * (round_ + 1)
+            kit.eventually(
+                lambda at=moment: kit.committed_records(kafka, app.counts.topic.name) > at,
+                what=f"{moment} counts before the kill",
+            )
+            worker.kill()
+    with kit.InProcess(kafka, app, "count", state_dir=tmp_path):
+        check(kafka, app)
