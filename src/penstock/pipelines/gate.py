@@ -62,8 +62,11 @@ def refused(rows: DataFrame, data: OnLog) -> DataFrame:
 
 
 def _prepared(rows: DataFrame, schema: Schema) -> DataFrame:
-    found = quick.parsed(_TEXT, schema) if quick.is_plain(schema) else exact.document(_TEXT)
-    return rows.selectExpr("*", f"{found} as {_FOUND}")
+    if not quick.is_plain(schema):
+        return rows.selectExpr("*", f"{exact.document(_TEXT)} as {_FOUND}")
+    found = rows.selectExpr("*", f"{quick.parsed(_TEXT, schema)} as {_FOUND}")
+    instants = quick.instants(_FOUND, schema)
+    return found.selectExpr("*", *instants) if instants else found
 
 
 def _judge(data: OnLog) -> _Judgement:

@@ -11,13 +11,20 @@ from penstock.core.graph import Data, Graph, Lake, Pipeline, RealTime
 from penstock.core.rollup.resolve import rollup_of
 from penstock.errors import DefinitionError, Problem
 from penstock.pipelines.failures import of_definition
-from penstock.pipelines.reading import lake_rows, observed_name, records, topic_rows
+from penstock.pipelines.reading import (
+    RECORDS_PER_BATCH,
+    lake_rows,
+    observed_name,
+    records,
+    topic_rows,
+)
 from penstock.pipelines.rollups.kept import keep
+from penstock.pipelines.rollups.native import native_panes, why_not_native
 from penstock.pipelines.rollups.plan import streamed_panes
 from penstock.pipelines.sinks import lake_path, rows_writer, stream_writer
 from penstock.pipelines.writing import typed
 
-__all__ = ["checkpoint_of", "held_slots", "output_of", "start_query"]
+__all__ = ["checkpoint_of", "held_slots", "output_of", "pane_rows", "start_query"]
 
 
 def held_slots(pipeline: Pipeline) -> int:
@@ -68,7 +75,7 @@ def start_query(
     spark.sparkContext.setLocalProperty("spark.scheduler.pool", pipeline.name)
     try:
         if pipeline.aggregation:
-            writer = rows_writer(_panes(graph, pipeline, site, spark), site)
+            writer = rows_writer(pane_rows(graph, pipeline, site, spark), site)
         else:
             writer = stream_writer(output_of(pipeline, frame_of), pipeline.writes, site)
         writer = writer.queryName(f"{graph.app}.{pipeline.name}")
@@ -79,13 +86,25 @@ def start_query(
     return query
 
 
-def _panes(graph: Graph, pipeline: Pipeline, site: Site, spark: SparkSession) -> DataFrame:
+def pane_rows(
+    graph: Graph,
+    pipeline: Pipeline,
+    site: Site,
+    spark: SparkSession,
+    *,
+    per_batch: int = RECORDS_PER_BATCH,
+) -> DataFrame:
     """Return the records that a windowed aggregation writes, late ones included."""
-    (data,) = pipeline.reads
-    checkpoint = checkpoint_of(graph, pipeline, site)
-    kept = keep(spark, checkpoint, pipeline.name, rollup_of(pipeline), way="panes")
-    rows = topic_rows(spark, site.connection, data.name)
+    (data,), into = pipeline.reads, pipeline.writes
+    if isinstance(data, Lake) or isinstance(into, Lake):
+        raise TypeError(f"{pipeline.name}: windows are over streams, into streams and tables")
+    native = not why_not_native(pipeline)
+    checkpoint, rollup = checkpoint_of(graph, pipeline, site), rollup_of(pipeline)
+    kept = keep(spark, checkpoint, pipeline.name, rollup, way="native" if native else "panes")
+    rows = topic_rows(spark, site.connection, data.topic.name, per_batch=per_batch)
     observed = observed_name(pipeline.name, data)
+    if native:
+        return native_panes(rows, data, pipeline, into=into, observed=observed)
     return streamed_panes(rows, graph, pipeline, buckets=kept.buckets, observed=observed)
 
 

@@ -21,9 +21,9 @@ from penstock.pipelines.sqltext import (
     name,
     when,
 )
-from penstock.pipelines.values import Reading, event_time, read_scalar, within
+from penstock.pipelines.values import Reading, event_time, is_common_era, read_scalar, within
 
-__all__ = ["is_plain", "is_typed", "is_well_formed", "parsed", "read_fields"]
+__all__ = ["instants", "is_plain", "is_typed", "is_well_formed", "parsed", "read_fields"]
 
 _STRICT = ("bool", "int", "float")
 _CORRUPT = "_penstock_corrupt"
@@ -50,6 +50,18 @@ def parsed(text: Sql, schema: Schema) -> Sql:
     return f"from_json({text}, {shape}, map({options}))"
 
 
+def instants(found: Sql, schema: Schema) -> list[Sql]:
+    """Return the instants of a record as columns.
+
+    The verdict and the value both want them, and Spark would read each of them twice.
+    """
+    return [
+        f"{read_scalar(f'{found}.{name(field.name)}', field.type).value} as {_instant(field)}"
+        for field in schema.fields
+        if field.type == Scalar("instant")
+    ]
+
+
 def is_well_formed(found: Sql) -> Sql:
     """Return whether the text began with a JSON object, its numbers and bools of their types."""
     return all_of(f"{found} is not null", f"{found}.{_CORRUPT} is null")
@@ -64,6 +76,9 @@ def _read_field(field: Field, text: Sql, found: Sql, schema: Schema) -> Reading:
     raw = f"{found}.{name(field.name)}"
     if field.type == Scalar("text"):
         reading = Reading(_is_utf8(raw, text), raw)
+    elif field.type == Scalar("instant"):
+        there = f"{_instant(field)} is not null"
+        reading = Reading(all_of(there, is_common_era(raw)), _instant(field))
     elif isinstance(field.type, Scalar | Choice):
         reading = read_scalar(raw, field.type)
     else:
@@ -80,6 +95,10 @@ def _read_field(field: Field, text: Sql, found: Sql, schema: Schema) -> Reading:
         missing = when(absent, default) if field.nullable else default
         value = when(f"{raw} is not null", value, missing)
     return Reading(ok, value)
+
+
+def _instant(field: Field) -> Sql:
+    return name(f"_penstock_{field.name}")
 
 
 def _is_utf8(raw: Sql, text: Sql) -> Sql:

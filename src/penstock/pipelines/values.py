@@ -11,7 +11,7 @@ from penstock.core.schema import Choice, FieldType, Limits, Scalar
 from penstock.pipelines.schema import DECIMAL
 from penstock.pipelines.sqltext import Sql, all_of, literal, matches, when
 
-__all__ = ["Reading", "event_time", "read_scalar", "within"]
+__all__ = ["Reading", "event_time", "is_common_era", "read_scalar", "within"]
 
 _PLAIN_INSTANT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z$"
 """How nearly everybody writes it; the full pattern takes twice the time."""
@@ -44,6 +44,11 @@ def read_scalar(raw: Sql, kind: Scalar | Choice) -> Reading:
     return read(raw) if read else Reading(f"{raw} is not null", raw)
 
 
+def is_common_era(text: Sql) -> Sql:
+    """Return whether a date or an instant, as a text, is not in the year 0."""
+    return f"not startswith({text}, '0000')"
+
+
 def event_time(milliseconds: Sql) -> Reading:
     """Read an event time that is held as milliseconds since the epoch."""
     good = f"{milliseconds} between {_FIRST_MILLISECOND} and {_LAST_MILLISECOND}"
@@ -64,13 +69,13 @@ def _instant(text: Sql) -> Reading:
         f"try_cast({text} as timestamp)",
         when(matches(text, _INSTANT), other),
     )
-    return Reading(all_of(f"{value} is not null", f"not startswith({text}, '0000')"), value)
+    return Reading(all_of(f"{value} is not null", is_common_era(text)), value)
 
 
 def _date(text: Sql) -> Reading:
     value = f"try_cast({text} as date)"
     shape = matches(text, _DATE)
-    return Reading(all_of(shape, f"not startswith({text}, '0000')", f"{value} is not null"), value)
+    return Reading(all_of(shape, is_common_era(text), f"{value} is not null"), value)
 
 
 def _bytes(text: Sql) -> Reading:

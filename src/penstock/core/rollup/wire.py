@@ -1,8 +1,9 @@
 """Panes on the wire: records and headers for consumers who know nothing of Penstock."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
 import msgspec
@@ -97,13 +98,7 @@ class PaneWire:
         self, groups: list[Any], pane: Pane, window: Window, value: list[Any], *, withdrawn: bool
     ) -> OutgoingRecord:
         made = self._record(groups, pane, window, value, withdrawn, from_micros(pane.stamp))
-        facts = {
-            "pane": pane.timing,
-            "pane.index": str(pane.index),
-            "pane.last": str(pane.last).lower(),
-            "pane.withdrawn": str(withdrawn).lower(),
-        }
-        headers = tuple((HEADER_PREFIX + name, text.encode()) for name, text in facts.items())
+        headers = _headers(pane.timing, pane.index, last=pane.last, withdrawn=withdrawn)
         codec = self._codec
         return OutgoingRecord(self._to.topic, codec.key(made), codec.encode(made), headers)
 
@@ -111,15 +106,16 @@ class PaneWire:
         made = self._record(groups, pane, pane.window, pane.value)
         key = self._codec.key(made)
         for window, value in pane.withdraws:
-            old = self._codec.key(self._record(groups, pane, window, value))
-            if old != key:
-                yield OutgoingRecord(self._to.topic, old, None)
+            if window != pane.window:
+                old = self._codec.key(self._record(groups, pane, window, value))
+                if old != key:
+                    yield OutgoingRecord(self._to.topic, old, None)
         yield OutgoingRecord(self._to.topic, key, self._codec.encode(made))
 
     def _record(
         self, groups: list[Any], pane: Pane, window: Window, value: list[Any], *rest: Any
     ) -> Any:
-        results = (back(each) for back, each in zip(self._results, value, strict=True))
+        results = [back(each) for back, each in zip(self._results, value, strict=True)]
         facts = (pane.timing, pane.index, pane.last)
         values = (*groups, *self._window(window), *results, *facts, *rest)
         return self._make(**dict(zip(self._names, values, strict=True)))
@@ -161,13 +157,32 @@ class PaneWire:
         return OutgoingRecord(self._to.late_topic, codec.key(made), codec.encode(made))
 
 
-def _window_fields(rollup: Rollup) -> Any:
+@lru_cache(maxsize=1024)
+def _headers(
+    timing: str, index: int, *, last: bool, withdrawn: bool
+) -> tuple[tuple[str, bytes], ...]:
+    facts = {
+        "pane": timing,
+        "pane.index": str(index),
+        "pane.last": str(last).lower(),
+        "pane.withdrawn": str(withdrawn).lower(),
+    }
+    return tuple((HEADER_PREFIX + name, text.encode()) for name, text in facts.items())
+
+
+def _window_fields(rollup: Rollup) -> Callable[[Window], tuple[Any, ...]]:
     match rollup.windowing.windows:
         case GlobalWindow():
             return lambda _window: ()
         case CountWindows():
             return lambda window: window
-    return lambda window: (_instant(window[0]), _instant(window[1]))
+    return _bounds
+
+
+@lru_cache(maxsize=1024)
+def _bounds(window: Window) -> tuple[datetime, datetime]:
+    start, end = window
+    return _instant(start), _instant(end)
 
 
 def _instant(micros: int) -> datetime:

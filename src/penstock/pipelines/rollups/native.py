@@ -1,0 +1,205 @@
+"""Which aggregations Spark's own windows compute with the same answer, and how they do.
+
+A window of Spark speaks once, when the watermark has passed its end. Where that is all that was
+declared, and Spark has the aggregates, it is several times faster than any machine in Python.
+"""
+
+from collections.abc import Iterator
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
+
+from penstock.core.deadletter import HEADER_PREFIX
+from penstock.core.graph import OnLog, Pipeline
+from penstock.core.panes.aggregates import (
+    Collect,
+    Count,
+    Distinct,
+    First,
+    Last,
+    Max,
+    Mean,
+    Min,
+    Sum,
+    Variance,
+)
+from penstock.core.panes.triggers import DEFAULT, AfterWatermark
+from penstock.core.panes.windows import FixedWindows, SlidingWindows
+from penstock.core.rollup.resolve import Measure, Rollup, rollup_of
+from penstock.core.schema import FieldType, ListOf, Scalar
+from penstock.pipelines.rollups.frame import TIME, group, plain_rows, value
+from penstock.pipelines.sqltext import Sql, literal, name
+from penstock.pipelines.writing import log_rows
+
+__all__ = ["EVENT_AT", "WINDOW", "native_panes", "why_not_native", "window_of"]
+
+_MILLISECOND = 1000
+EVENT_AT = "_event_at"
+WINDOW = "_window"
+_NATIVE = Collect | Count | Distinct | First | Last | Max | Mean | Min | Sum | Variance
+_LOW_HALF = 0xFFFFFFFF
+
+
+def why_not_native(pipeline: Pipeline) -> list[str]:
+    """Return every reason why the pane machine computes it; none: Spark's own windows do."""
+    rollup = rollup_of(pipeline)
+    (data,) = pipeline.reads
+    partitions = 1 if data.kind == "lake" else data.topic.partitions
+    return [
+        *_about_windows(rollup),
+        *_about_watermark(rollup, partitions),
+        *(reason for measure in rollup.measures for reason in _about(measure)),
+    ]
+
+
+def _about_windows(rollup: Rollup) -> Iterator[str]:
+    windowing, windows = rollup.windowing, rollup.windowing.windows
+    if not isinstance(windows, FixedWindows | SlidingWindows):
+        yield f"{type(windows).__name__}: Spark's windows are fixed or sliding"
+    elif any(span % _MILLISECOND for span in _spans(windows)):
+        yield "windows are not cut at whole milliseconds"
+    once = windowing.trigger == AfterWatermark()
+    if not once and not (windowing.trigger == DEFAULT and windowing.lateness == 0):
+        yield "the trigger fires at other times than once, at the end of the window"
+    if windowing.stamp != "end":
+        yield f"panes are stamped with the {windowing.stamp} event time"
+
+
+def _spans(windows: FixedWindows | SlidingWindows) -> tuple[int, ...]:
+    if isinstance(windows, FixedWindows):
+        return windows.size, windows.offset
+    return windows.size, windows.period, windows.offset
+
+
+def _about_watermark(rollup: Rollup, partitions: int) -> Iterator[str]:
+    rule = rollup.rule
+    if rule is None:
+        yield "windows are in processing time"
+        return
+    if rule.follows == "slowest" and partitions > 1:
+        yield 'the watermark follows the slowest partition; Spark\'s follows="newest"'
+    if rule.closes_after is not None:
+        yield "windows close on an idle stream (closes_after)"
+    if rule.ahead is not None:
+        yield "records ahead of the clock are set aside (ahead)"
+    if rule.disorder % _MILLISECOND:
+        yield "the disorder is not in whole milliseconds"
+
+
+def _about(measure: Measure) -> Iterator[str]:
+    word = type(measure.combiner).__name__
+    if not isinstance(measure.combiner, _NATIVE):
+        yield f"{measure.name}: Spark has no {word} that gives the same answer"
+    elif measure.type == Scalar("decimal"):
+        yield f"{measure.name}: {word} of decimals is exact to 38 digits only here"
+
+
+def native_panes(
+    rows: DataFrame, data: OnLog, pipeline: Pipeline, *, into: OnLog, observed: str | None = None
+) -> DataFrame:
+    """Return the records that Spark's own windows give, as the pane machine would write them."""
+    rollup = rollup_of(pipeline)
+    plain = plain_rows(rows, data, rollup, observed=observed)
+    delay = rollup.rule.disorder // _MILLISECOND if rollup.rule else 0
+    stamped = plain.withColumn(EVENT_AT, F.timestamp_micros(TIME))
+    measured = (
+        stamped.withWatermark(EVENT_AT, f"{delay} milliseconds")
+        .groupBy(*(group(index) for index in range(len(rollup.groups))), window_of(rollup))
+        .agg(*(F.expr(text) for text in _aggregates(rollup)))
+    )
+    return _written(measured, rollup, into)
+
+
+def window_of(rollup: Rollup) -> Column:
+    """Return the windows that a row's :data:`EVENT_AT` is in, as Spark has them."""
+    windows = rollup.windowing.windows
+    if not isinstance(windows, FixedWindows | SlidingWindows):
+        raise TypeError(f"not natively: {windows}")
+    period = windows.size if isinstance(windows, FixedWindows) else windows.period
+    spans = [f"{span // _MILLISECOND} milliseconds" for span in (windows.size, period)]
+    offset = f"{windows.offset % period // _MILLISECOND} milliseconds"
+    size, slide = spans
+    return F.window(F.col(EVENT_AT), size, slide, offset).alias(WINDOW)
+
+
+def _aggregates(rollup: Rollup) -> Iterator[Sql]:
+    for index, measure in enumerate(rollup.measures):
+        given = value(index) if measure.expression is not None else "1"
+        yield f"{_aggregate(measure, given)} as {value(index)}"
+
+
+def _aggregate(measure: Measure, given: Sql) -> Sql:
+    stamped = f"case when {given} is not null then struct({TIME} as time, {given} as value) end"
+    match measure.combiner:
+        case Mean():
+            found = _finite(f"avg({given})")
+        case Variance():
+            found = _finite(f"var_samp({given})")
+        case Sum() if measure.type == Scalar("int"):
+            found = _whole_sum(given)
+        case Sum():
+            found = _finite(f"sum({given})")
+        case First():
+            found = f"{'max' if isinstance(measure.combiner, Last) else 'min'}({stamped}).value"
+        case Min():
+            found = f"{'max' if isinstance(measure.combiner, Max) else 'min'}({given})"
+        case Distinct():
+            found = f"bigint(size(collect_set({given})))"
+        case Collect():
+            found = f"sort_array(collect_list({given}))"
+        case _:
+            found = f"count({given})"
+    return found
+
+
+def _finite(found: Sql) -> Sql:
+    return f"case when abs({found}) < double('infinity') then {found} end"
+
+
+def _whole_sum(given: Sql) -> Sql:
+    """Return a sum of whole numbers that is null only if the result itself has no room.
+
+    Both halves are added up apart, which cannot overflow before there are 2^31 records.
+    """
+    halves = [f"sum(shiftright({given}, 32))", f"sum({given} & {_LOW_HALF}L)"]
+    high, low = (f"cast({half} as decimal(20,0))" for half in halves)
+    return f"try_cast({high} * {_LOW_HALF + 1}BD + {low} as bigint)"
+
+
+def _written(measured: DataFrame, rollup: Rollup, into: OnLog) -> DataFrame:
+    groups = enumerate(rollup.groups)
+    facts = ["'on_time' as pane", "0L as pane_index", "true as pane_last"]
+    headers = "cast(null as array<struct<key: string, value: binary>>)"
+    if into.kind == "stream":
+        facts += ["false as withdrawn", f"{WINDOW}.end - interval 1 microsecond as at"]
+        headers = f"array({', '.join(_headers())})"
+    frame = measured.selectExpr(
+        *(f"{_back(group(index), each.type)} as {name(each.name)}" for index, each in groups),
+        f"{WINDOW}.start as window_start",
+        f"{WINDOW}.end as window_end",
+        *(
+            f"{_back(value(index), each.gives.type)} as {name(each.name)}"
+            for index, each in enumerate(rollup.measures)
+        ),
+        *facts,
+    )
+    topic = f"{literal(into.topic.name)} as topic"
+    return log_rows(frame, into).selectExpr(topic, "key", "value", f"{headers} as headers")
+
+
+def _headers() -> Iterator[Sql]:
+    facts = {"": "on_time", ".index": "0", ".last": "true", ".withdrawn": "false"}
+    for suffix, text in facts.items():
+        header = literal(f"{HEADER_PREFIX}pane{suffix}")
+        yield f"struct({header} as key, cast({literal(text)} as binary) as value)"
+
+
+def _back(found: Sql, kind: FieldType) -> Sql:
+    match kind:
+        case Scalar("instant"):
+            return f"timestamp_micros({found})"
+        case Scalar("date"):
+            return f"date_from_unix_date(int({found}))"
+        case ListOf(item) if item in (Scalar("instant"), Scalar("date")):
+            return f"transform({found}, each -> {_back('each', item)})"
+    return found
