@@ -27,6 +27,7 @@ VERBS = {
     "init": "make a project that runs",
     "check": "verify an application, start nothing",
     "graph": "draw an application",
+    "explain": "what its parts compute, where and how",
     "dev": "run a whole application on this machine",
     "run": "run parts of an application in this process",
     "replay": "run a part over a range of the past, into a place of its own",

@@ -1,0 +1,185 @@
+"""What `penstock explain` says, and that it starts nothing to say it."""
+
+import subprocess
+import sys
+
+import pytest
+
+APP = """
+from datetime import datetime
+
+from penstock import (
+    App, count, counted, every_record, fixed, mean, maximum, on_watermark, quantile, record,
+    retracting,
+)
+
+app = App("plant")
+
+
+@record(key="device", time="at")
+class Reading:
+    device: str
+    at: datetime
+    celsius: float
+
+
+readings = app.stream(
+    "readings", Reading, disorder="30s", idle_after="2m", closes_after="5m", ahead="1h"
+)
+calm = app.stream("calm", Reading, partitions=1)
+by_minute = (
+    readings.where("celsius > -273.15")
+    .window(fixed("1m"), by="device", lateness="10m")
+    .trigger(on_watermark(late=every_record()))
+    .accumulate(retracting)
+    .aggregate(fahrenheit=mean("celsius * 1.8 + 32"), middle=quantile("celsius", 0.5))
+)
+app.table("by_minute", by_minute)
+app.stream("panes", by_minute, on="services")
+app.table("hourly", calm.window(fixed("1h"), by="device").aggregate(hottest=maximum("celsius")))
+app.stream("hundreds", readings.window(counted(100), by="device").aggregate(n=count("celsius")))
+app.stream("arriving", calm.window(fixed("1m"), time="processing").aggregate(n=count()))
+
+
+@app.service(reads=readings)
+def hear(reading: Reading) -> None: ...
+"""
+
+
+@pytest.fixture(autouse=True)
+def application(project):
+    (project / "app.py").write_text(APP)
+
+
+def test_an_aggregation_is_explained_with_every_reason(penstock):
+    answer = penstock("explain", ".", "by_minute.windows")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.splitlines() == [
+        "by_minute.windows  (windowed aggregation, on Spark)",
+        "  computed by   the pane machine in Spark's state store",
+        "  because       the trigger fires at other times than once, at the end of the window",
+        '                the watermark follows the slowest partition; Spark\'s follows="newest"',
+        "                windows close on an idle stream (closes_after)",
+        "                records ahead of the clock are set aside (ahead)",
+        "                middle: Spark has no Quantile that gives the same answer",
+        "  stream        readings",
+        "  selection     celsius > -273.15",
+        "  by            device = `device` (text)",
+        "  windows       FixedWindows(size 1m, offset 0s)",
+        "  time          event",
+        "  trigger       AfterWatermark(late Repeat(inner AfterCount(count 1)))",
+        "  accumulation  retracting",
+        (
+            "  aggregates    fahrenheit = Mean of celsius * 1.8 + 32 (float to float), "
+            "middle = Quantile(share 0.5, error 0.01) of celsius (float to float)"
+        ),
+        "  lateness      10m",
+        "  stamp         end",
+        "  final pane    if_new",
+        "  on time pane  always",
+        "  watermark     30s behind the newest record of the slowest partition",
+        "                a partition that is silent holds it for 2m",
+        "                it goes on with the clock when no record has come for 5m",
+        (
+            "                records more than 1h ahead of the clock move nothing"
+            " and go to the late ledger"
+        ),
+        "  panes to      table by_minute, keyed by device, window_start",
+        "  late to       topic plant.late",
+        "  fields        device: text",
+        "                window_start: instant",
+        "                window_end: instant",
+        "                fahrenheit: float or null",
+        "                middle: float or null",
+        "                pane: one of early, on_time, late",
+        "                pane_index: int",
+        "                pane_last: bool",
+    ]
+
+
+def test_every_part_is_explained_and_others_are_a_short_line(penstock):
+    answer = penstock("explain")
+    titles = [line for line in answer.out.splitlines() if line and not line.startswith(" ")]
+    assert titles == [
+        "by_minute.windows  (windowed aggregation, on Spark)",
+        "panes.windows  (windowed aggregation, on services)",
+        "hourly.windows  (windowed aggregation, on Spark)",
+        "hundreds.windows  (windowed aggregation, on Spark)",
+        "arriving.windows  (windowed aggregation, on Spark)",
+        "hear  (service, exactly once)",
+    ]
+    assert answer.out.splitlines()[-1] == "  reads readings"
+
+
+def test_the_explanation_comes_as_json(penstock):
+    answer = penstock("explain", ".", "hourly.windows", "--json").json
+    (part,) = answer["parts"]
+    windows = part.pop("windows")
+    assert answer["app"] == "plant"
+    assert part == {
+        "part": "hourly.windows",
+        "is": "windowed aggregation, on Spark",
+        "reads": ["calm"],
+        "writes": ["hourly"],
+    }
+    assert (windows["runs_on"], windows["way"]) == ("spark", "native")
+    assert windows["not_native_because"] == []
+    assert windows["computes"]["aggregates"] == "hottest = Max of celsius (float to float)"
+    assert windows["computes"]["lateness"] == "0s"
+    assert windows["panes_to"] == {"kind": "table", "name": "hourly", "topic": "hourly"}
+    assert windows["late_records_to"] == "plant.late"
+    assert windows["key"] == ["device", "window_start"]
+    assert windows["fields"][:2] == ["device: text", "window_start: instant"]
+
+
+@pytest.mark.parametrize(
+    ("name", "way", "watermark"),
+    [
+        (
+            "panes",
+            "services",
+            "of each partition by itself, 30s behind its newest record",
+        ),
+        ("hourly", "native", "at the newest record"),
+        ("hundreds", "panes", "windows of a number of records do not look at it"),
+        ("arriving", "panes", "it is the clock: windows are in processing time"),
+    ],
+)
+def test_a_part_is_found_by_what_it_fills_and_says_how_its_watermark_moves(
+    penstock, name, way, watermark
+):
+    (part,) = penstock("explain", ".", name, "--json").json["parts"]
+    assert part["part"] == f"{name}.windows"
+    assert part["windows"]["way"] == way
+    assert part["windows"]["watermark"][0] == watermark
+
+
+def test_an_unknown_part_is_an_error_with_the_nearest_name(penstock):
+    answer = penstock("explain", ".", "by_minuet")
+    assert (answer.code, answer.out) == (1, "")
+    assert answer.err == (
+        "error: plant has no part by_minuet [part.unknown]\n"
+        "  hint: did you mean 'by_minute.windows'?\n"
+    )
+
+
+def test_a_wrong_application_is_refused_with_its_problems(penstock, project):
+    (project / "app.py").write_text(APP.replace("celsius > -273.15", "celcius > 0"))
+    answer = penstock("explain")
+    assert answer.code == 1
+    assert "expression.unknown-field" in answer.err
+
+
+def test_nothing_is_started_and_the_kafka_client_is_not_even_loaded(project):
+    code = (
+        "import sys\nfrom penstock.cli.main import main\n"
+        "code = main(['explain', '--json'])\n"
+        "from pyspark import SparkContext\n"
+        "started = SparkContext._gateway is not None or 'confluent_kafka' in sys.modules\n"
+        "sys.exit('it started something' if started else code)\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=project
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert '"way":"native"' in ran.stdout
