@@ -9,6 +9,7 @@ from penstock.core.graph import Graph, Service
 from penstock.core.signature import is_async
 from penstock.services.asyncstep import AsyncStep
 from penstock.services.outputs import Send
+from penstock.services.panestep import PaneStep
 from penstock.services.reactions import Hold
 from penstock.services.step import Clock, Step
 from penstock.services.tally import Tally
@@ -88,5 +89,7 @@ def make_step(
 
     Its state is on the ``shelf``, where there is one and this kind of step can use it.
     """
+    if service.aggregation is not None:
+        return PaneStep(graph, service, clock=clock)
     kind = AsyncStep if is_async(service.function) else Step
     return kind(graph, service, clock=clock, shelf=shelf)

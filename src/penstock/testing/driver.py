@@ -14,6 +14,7 @@ from penstock.core.app import App
 from penstock.core.codec import JsonCodec
 from penstock.core.graph import Graph, OnLog, Service, Stream, Table
 from penstock.core.report import Counts
+from penstock.core.rollup.late import LATE_RECORD, LateRecord
 from penstock.core.topic import TopicSpec
 from penstock.core.units import duration
 from penstock.services.states import States
@@ -159,6 +160,17 @@ class Driver:
         return [
             read_dead_letter(raw)
             for partition in self._log.partitions(self._graph.dead_letters.name)
+            for raw in self._log.read(partition)
+        ]
+
+    def late_records(self) -> list[LateRecord]:
+        """Return everything in the late ledger so far; empty where nothing has windows."""
+        decode = JsonCodec(LATE_RECORD).decode
+        if not self._graph.aggregates:
+            return []
+        return [
+            decode(raw.value())
+            for partition in self._log.partitions(self._graph.late_records.name)
             for raw in self._log.read(partition)
         ]
 

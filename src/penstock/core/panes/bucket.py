@@ -12,6 +12,7 @@ A moment's slot is its second. Whoever waits is appended to a chunk once for eac
 slot is due its chunks are read and deleted, so no key is read before it has work to do.
 """
 
+from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
@@ -85,9 +86,11 @@ class _Entry:
 
 
 class Bucket:
-    """Takes what arrives and gives panes; all it remembers is in its store.
+    """Takes what arrives and gives panes.
 
-    With no rule the watermark is the clock: windows in processing time.
+    What it has looked at stays in memory; :meth:`flush` writes what changed to the store, which
+    then says everything there is to know. With no rule the watermark is the clock: windows in
+    processing time.
     """
 
     def __init__(self, machine: PaneMachine, rule: WatermarkRule | None, store: Store) -> None:
@@ -96,15 +99,24 @@ class Bucket:
         self._by_clock = rule is None
         self._mark = Watermark(rule or WatermarkRule())
         self._clock = 0
-        self._slots: dict[str, dict[int, int]] = {"w": {}, "c": {}}
-        self._waiting: dict[tuple[str, int], list[tuple[int, bytes]]] = {}
+        self._entries: dict[bytes, _Entry] = {}
+        self._dirty: set[bytes] = set()
+        self._waiting = {"w": _Waiting("w", store), "c": _Waiting("c", store)}
         if (head := store.get(_HEAD)) is not None:
-            self._read_head(head)
+            _, self._clock, self._mark.value, sources, slots = decode(head)
+            self._mark.sources = {name: SourceTime(*found) for name, found in sources.items()}
+            for kind, waiting in self._waiting.items():
+                waiting.chunks = slots[kind]
 
     @property
     def watermark(self) -> int:
         """How far event time has come."""
         return self._mark.value
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The sources that have shown an event time."""
+        return tuple(self._mark.sources)
 
     def take(self, arrivals: Iterable[Arrivals]) -> Given:
         """Take everything that came in one moment, then what it and the clock have made due."""
@@ -115,10 +127,10 @@ class Bucket:
         touched: dict[bytes, _Entry] = {}
         # What came for one key is one batch, whichever source it is from.
         for key, elements in _gathered([each.elements for each in came]):
-            entry = self._touch(key, touched)
+            entry = touched[key] = self._entry(key)
             given.take(key, self._machine.add(entry.state, elements, before))
         for key, partials in _gathered([each.partials for each in came]):
-            entry = self._touch(key, touched)
+            entry = touched[key] = self._entry(key)
             given.take(key, self._machine.add_partials(entry.state, partials, before))
         for each in came:
             given.ahead += each.ahead
@@ -134,15 +146,26 @@ class Bucket:
         self._advance(At(END, self._clock), {}, given)
         return given
 
+    def flush(self) -> None:
+        """Write what changed since the last time."""
+        for key in self._dirty:
+            entry = self._entries[key]
+            if entry.state.windows or entry.state.ordinal:
+                self._store.put(b"k" + key, encode((*entry.listed, pack(entry.state))))
+            else:
+                self._store.delete(b"k" + key)
+                del self._entries[key]
+        self._dirty.clear()
+        for waiting in self._waiting.values():
+            waiting.flush()
+        self._store.put(_HEAD, self._head())
+
     def wakes(self) -> int | None:
         """Return the clock from which on :meth:`take` has work without arrivals; None: never."""
-        moments = [slot for slot in (min(self._slots["c"], default=None),) if slot is not None]
-        if self._slots["w"]:
-            if self._by_clock:
-                moments.append(min(self._slots["w"]))
-            elif (moment := self._mark.wakes()) is not None:
-                moments.append(moment)
-        return max(self._clock, min(moments)) if moments else None
+        by_clock, by_watermark = self._waiting["c"].first, self._waiting["w"].first
+        if by_watermark is not None and not self._by_clock:
+            by_watermark = self._mark.wakes(by_watermark, self._clock)
+        return min((each for each in (by_clock, by_watermark) if each is not None), default=None)
 
     def _now(self) -> At:
         if self._by_clock:
@@ -152,75 +175,94 @@ class Bucket:
 
     def _advance(self, now: At, touched: dict[bytes, _Entry], given: Given) -> None:
         given.watermark = now.watermark
-        for key in (*self._due("w", now.watermark), *self._due("c", now.clock)):
-            self._touch(key, touched)
+        for key in (*self._waiting["w"].due(now.watermark), *self._waiting["c"].due(now.clock)):
+            if key not in touched:
+                touched[key] = self._entry(key)
         for key, entry in touched.items():
             given.take(key, self._machine.advance(entry.state, now))
             self._keep(key, entry, now)
-        self._write_waiting()
-        self._store.put(_HEAD, self._head())
 
-    def _touch(self, key: bytes, touched: dict[bytes, _Entry]) -> _Entry:
-        entry = touched.get(key)
+    def _entry(self, key: bytes) -> _Entry:
+        entry = self._entries.get(key)
         if entry is None:
-            entry = touched[key] = self._load(key)
+            found = self._store.get(b"k" + key)
+            if found is None:
+                entry = _Entry(KeyState())
+            else:
+                watermark, clock, packed = decode(found)
+                entry = _Entry(unpack(packed), At(watermark, clock))
+            self._entries[key] = entry
         return entry
 
-    def _load(self, key: bytes) -> _Entry:
-        found = self._store.get(b"k" + key)
-        if found is None:
-            return _Entry(KeyState())
-        watermark, clock, packed = decode(found)
-        return _Entry(unpack(packed), At(watermark, clock))
-
     def _keep(self, key: bytes, entry: _Entry, now: At) -> None:
-        """Write a key back, and list it where it waits for an earlier moment than it is listed."""
-        if not entry.state.windows and not entry.state.ordinal:
-            self._store.delete(b"k" + key)
-            return
-        wakes = self._machine.wakes(entry.state)
+        """Note that a key changed, and list it if it waits for an earlier moment than before."""
+        self._dirty.add(key)
+        wakes = self._machine.wakes(entry.state) if entry.state.windows else _NOWHERE
         watermark, clock = entry.listed
         # A listing that is due was taken out of its slot just now.
         watermark = NEVER if watermark <= now.watermark else watermark
         clock = NEVER if clock <= now.clock else clock
         if wakes.watermark < watermark:
             watermark = wakes.watermark
-            self._waiting.setdefault(("w", _slot(watermark)), []).append((watermark, key))
+            self._waiting["w"].add(watermark, key)
         if wakes.clock < min(clock, END):
             clock = wakes.clock
-            self._waiting.setdefault(("c", _slot(clock)), []).append((clock, key))
-        self._store.put(b"k" + key, encode((watermark, clock, pack(entry.state))))
-
-    def _due(self, kind: str, moment: int) -> Iterator[bytes]:
-        """Yield the keys that wait for a moment which has come; keep those that wait on."""
-        slots = self._slots[kind]
-        for slot in sorted(slot for slot in slots if slot <= moment):
-            for number in range(slots.pop(slot)):
-                name = _chunk(kind, slot, number)
-                for waits_for, key in decode(self._store.get(name) or encode([])):
-                    if waits_for <= moment:
-                        yield key
-                    else:
-                        self._waiting.setdefault((kind, slot), []).append((waits_for, key))
-                self._store.delete(name)
-
-    def _write_waiting(self) -> None:
-        for (kind, slot), rows in self._waiting.items():
-            number = self._slots[kind].get(slot, 0)
-            self._store.put(_chunk(kind, slot, number), encode(rows))
-            self._slots[kind][slot] = number + 1
-        self._waiting.clear()
+            self._waiting["c"].add(clock, key)
+        entry.listed = At(watermark, clock)
 
     def _head(self) -> bytes:
         sources = {
             name: (source.newest, source.seen_at) for name, source in self._mark.sources.items()
         }
-        return encode((_VERSION, self._clock, self._mark.value, sources, self._slots))
+        slots = {kind: waiting.chunks for kind, waiting in self._waiting.items()}
+        return encode((_VERSION, self._clock, self._mark.value, sources, slots))
 
-    def _read_head(self, head: bytes) -> None:
-        _, self._clock, self._mark.value, sources, slots = decode(head)
-        self._mark.sources = {name: SourceTime(*found) for name, found in sources.items()}
-        self._slots = slots
+
+class _Waiting:
+    """Keys that wait for moments: in the store by slot, in chunks, and lately in memory."""
+
+    def __init__(self, kind: str, store: Store) -> None:
+        self.chunks: dict[int, tuple[int, int]] = {}
+        """By slot: how many chunks it has in the store, and the first moment waited for there."""
+        self._kind = kind
+        self._store = store
+        self._lately: dict[int, list[tuple[int, bytes]]] = {}
+
+    @property
+    def first(self) -> int | None:
+        """The first moment that a key waits for."""
+        stored = (first for _, first in self.chunks.values())
+        return min((*stored, *(rows[0][0] for rows in self._lately.values())), default=None)
+
+    def add(self, moment: int, key: bytes) -> None:
+        """Let a key wait for a moment."""
+        insort(self._lately.setdefault(moment - moment % SLOT, []), (moment, key))
+
+    def due(self, moment: int) -> Iterator[bytes]:
+        """Yield the keys that wait for a moment which has come; those that wait on stay."""
+        slots = {slot for slot, (_, first) in self.chunks.items() if first <= moment}
+        slots |= {slot for slot, rows in self._lately.items() if rows[0][0] <= moment}
+        for slot in sorted(slots):
+            rows = self._lately.pop(slot, [])
+            count, _ = self.chunks.pop(slot, (0, 0))
+            for name in self._names(slot, range(count)):
+                rows += decode(self._store.get(name) or encode([]))
+                self._store.delete(name)
+            yield from (key for waits_for, key in rows if waits_for <= moment)
+            if rest := [(waits_for, key) for waits_for, key in rows if waits_for > moment]:
+                self._lately[slot] = sorted(rest)
+
+    def flush(self) -> None:
+        """Write what is in memory as further chunks."""
+        for slot, rows in self._lately.items():
+            count, first = self.chunks.get(slot, (0, NEVER))
+            for name in self._names(slot, (count,)):
+                self._store.put(name, encode(rows))
+            self.chunks[slot] = (count + 1, min(first, rows[0][0]))
+        self._lately.clear()
+
+    def _names(self, slot: int, numbers: Iterable[int]) -> list[bytes]:
+        return [f"{self._kind}{slot}.{number}".encode() for number in numbers]
 
 
 def _gathered(maps: Sequence[Mapping[bytes, list[T]]]) -> Iterable[tuple[bytes, list[T]]]:
@@ -231,11 +273,3 @@ def _gathered(maps: Sequence[Mapping[bytes, list[T]]]) -> Iterable[tuple[bytes, 
         for key, rows in each.items():
             gathered.setdefault(key, []).extend(rows)
     return gathered.items()
-
-
-def _slot(moment: int) -> int:
-    return moment - moment % SLOT
-
-
-def _chunk(kind: str, slot: int, number: int) -> bytes:
-    return f"{kind}{slot}.{number}".encode()

@@ -63,15 +63,22 @@ class Watermark:
             self.value = max(self.value, self._reached(clock))
         return self.value
 
-    def wakes(self) -> int | None:
-        """Return the clock from which on the watermark may move without a record; None: never."""
-        spans = [self.rule.closes_after]
-        if len(self.sources) > 1:
-            spans.append(self.rule.idle_after)
-        known = [span for span in spans if span is not None]
-        if not known or not self.sources:
+    def wakes(self, time: int, clock: int) -> int | None:
+        """Return a later clock at which it may reach a time without a record; None: never.
+
+        Nothing moves before; then it may have to be asked again.
+        """
+        if not self.sources:
             return None
-        return min(source.seen_at for source in self.sources.values()) + min(known)
+        rule, moments = self.rule, []
+        if rule.idle_after is not None and len(self.sources) > 1:
+            moments += [source.seen_at + rule.idle_after for source in self.sources.values()]
+        if rule.closes_after is not None:
+            newest = max(source.newest for source in self.sources.values())
+            last = max(source.seen_at for source in self.sources.values())
+            moments.append(last + max(rule.closes_after, time - newest + rule.disorder))
+            moments += [source.seen_at + rule.closes_after for source in self.sources.values()]
+        return min((moment for moment in moments if moment > clock), default=None)
 
     def _reached(self, clock: int) -> int:
         awake = [source for source in self.sources.values() if not self._idle(source, clock)]

@@ -43,7 +43,9 @@ class PaneProcessor(StatefulProcessor):
     def take(self, rollup: Rollup, came: Iterable[Arrivals]) -> Given:
         """Return what the bucket gives for these arrivals, its state written back."""
         store = PagedStore(self._records)
-        given = Bucket(rollup.machine(), rollup.rule, store).take(came)
+        bucket = Bucket(rollup.machine(), rollup.rule, store)
+        given = bucket.take(came)
+        bucket.flush()
         store.flush()
         return given
 

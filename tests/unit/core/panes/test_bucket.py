@@ -144,13 +144,18 @@ def combiner_of(windowing):
 
 
 @settings(max_examples=300, deadline=None)
-@given(windowings, rules, moments, st.booleans())
-def test_a_bucket_gives_what_the_machine_gives_over_all_keys(windowing, rule, moments, combine):
+@given(windowings, rules, moments, st.booleans(), st.lists(st.booleans(), min_size=12))
+def test_a_bucket_gives_what_the_machine_gives_over_all_keys(
+    windowing, rule, moments, combine, restarts
+):
     plain, store, clock = Everything(windowing, rule), MemoryStore(), 0
-    for passed, elements in moments:
+    bucket = Bucket(PaneMachine(windowing, Collect()), rule, store)
+    for (passed, elements), restart in zip(moments, restarts, strict=False):
         clock += passed
-        # A new bucket for each moment: everything it knows is in its store.
-        bucket = Bucket(PaneMachine(windowing, Collect()), rule, store)
+        if restart:
+            # Everything a bucket knows is in its store.
+            bucket.flush()
+            bucket = Bucket(PaneMachine(windowing, Collect()), rule, store)
         combined = combiner_of(windowing) if combine else None
         came = [*arrivals_of(clock, elements, combined=combined), Arrivals(clock=clock)]
         # The order of arrival matters to count windows, and a bucket takes source by source.
@@ -169,11 +174,13 @@ def test_nothing_happens_before_a_bucket_wakes(windowing, rule, moments):
     for passed, elements in moments:
         clock += passed
         bucket.take(arrivals_of(clock, elements, combined=None))
+        bucket.flush()
     while (wakes := bucket.wakes()) is not None and clock < 60 * SECOND:
         just_before = Bucket(PaneMachine(windowing, Collect()), rule, MemoryStore(store))
         assert not just_before.take([Arrivals(clock=wakes - 1)]).panes or wakes <= clock
         clock = max(clock + SECOND, wakes)
         bucket.take([Arrivals(clock=clock)])
+        bucket.flush()
 
 
 def test_windows_in_processing_time_follow_the_clock():
@@ -191,6 +198,7 @@ def test_finishing_closes_every_window():
     bucket = Bucket(machine, WatermarkRule(), store)
     bucket.take([Arrivals(clock=0, newest=12, elements={b"a": [(3, 3), (12, 12)]})])
     assert [pane.value for _, pane in bucket.finish().panes] == [[12]]
+    bucket.flush()
     assert list(store) == [b"h"]
 
 

@@ -48,14 +48,18 @@ def test_it_goes_on_with_the_clock_once_a_stream_that_closes_is_silent():
 
 def test_it_says_when_it_may_move_without_a_record():
     mark = Watermark(WatermarkRule(idle_after=30))
-    assert mark.wakes() is None
+    assert mark.wakes(200, 10) is None
     mark.see("a", 100, 10)
-    assert mark.wakes() is None
+    assert mark.wakes(200, 10) is None
     mark.see("b", 100, 20)
-    assert mark.wakes() == 40
-    closing = Watermark(WatermarkRule(closes_after=5))
+    assert mark.wakes(200, 20) == 40
+    assert mark.wakes(200, 40) == 50
+    assert mark.wakes(200, 50) is None
+    closing = Watermark(WatermarkRule(closes_after=5, disorder=3))
     closing.see("a", 100, 10)
-    assert closing.wakes() == 15
+    assert closing.wakes(101, 10) == 15
+    assert closing.wakes(107, 15) == 20
+    assert closing.at(19) < 107 <= closing.at(20)
 
 
 def test_a_source_that_never_idles_waits_for_ever():

@@ -1,0 +1,207 @@
+"""A windowed aggregation as a service: the pane machine, one record at a time.
+
+Its bucket is the state of the task: kept in memory, on the changelog at every commit.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+import msgspec
+
+from penstock.backbone.logrecord import RawRecord
+from penstock.core.codec import JsonCodec
+from penstock.core.expression.times import MAX_MICROS, MIN_MICROS
+from penstock.core.graph import Graph, Service
+from penstock.core.panes.arrivals import Arrivals
+from penstock.core.panes.bucket import Bucket, Given
+from penstock.core.panes.machine import Element
+from penstock.core.rollup.declaration import changes, declaration_of
+from penstock.core.rollup.reader import RollupReader
+from penstock.core.rollup.resolve import rollup_of
+from penstock.core.rollup.wire import Destination, PaneWire
+from penstock.errors import ConfigurationError, DataError
+from penstock.services.deadletters import DeadLetters
+from penstock.services.instants import EPOCH, LAST, instant, micros
+from penstock.services.outputs import Send
+from penstock.services.step import Clock
+from penstock.services.tally import Tally
+
+__all__ = ["PaneStep"]
+
+_PREFIX = b"panes\x00"
+_DECLARATION = b"d"
+
+
+class PaneStep:
+    """Handles the records of one task; every record is a moment of its own.
+
+    The watermark is that of the task's own partitions. A record that does not decode is
+    dead-lettered; one that no window takes is in the late ledger.
+    """
+
+    def __init__(self, graph: Graph, service: Service, *, clock: Clock) -> None:
+        rollup = rollup_of(service)
+        self.states = PaneState()
+        self.tally = Tally()
+        self._rollup = rollup
+        self._clock = clock
+        self._codecs = {
+            data.topic.name: JsonCodec(data.record, max_bytes=data.topic.max_record_bytes)
+            for data in service.reads
+        }
+        self._reader = RollupReader(rollup)
+        self._wire = PaneWire(rollup, Destination.of(graph, service))
+        self._dead_letters = DeadLetters(graph, service, clock=clock)
+        self._part = service.name
+        self._bucket: Bucket | None = None
+        self._number = 0
+        self._told: int | None = None
+
+    @property
+    def last_dead_letter(self) -> str:
+        """Return the last dead letter in words, empty where there was none."""
+        return self._dead_letters.last
+
+    def facts(self) -> dict[str, int]:
+        """Return how many records the bucket has."""
+        return {"state records": len(self.states)}
+
+    def open(self, number: int) -> None:
+        """Begin with the state that was restored; ConfigurationError where another made it."""
+        self._number = number
+        self._refuse_another()
+        self._bucket = self.states.bucket = Bucket(
+            self._rollup.machine(), self._rollup.rule, self.states
+        )
+
+    def run(self, topic: str, records: Iterable[RawRecord], send: Send) -> None:
+        """Handle records of one topic in order, passing the panes they give to ``send``."""
+        accept, read, believes = self._codecs[topic].accept, self._reader.read, self._believes
+        for raw in records:
+            try:
+                found = read(accept(raw.key(), raw.value()))
+                clock = micros(self._clock())
+                if found is not None and self._rollup.rule is not None:
+                    _check(found[1])
+            except DataError as error:
+                self._dead_letters.bury(raw, error, send)
+                self.tally.dead_lettered += 1
+                continue
+            if found is None:
+                self.tally.filtered += 1
+                continue
+            key, time, values = found
+            source = str(raw.partition() or 0)
+            origin = (source, raw.offset() or 0)
+            if self._rollup.rule is None:
+                time = clock
+            if believes(time, clock):
+                elements: dict[bytes, list[Element]] = {key: [(time, values, origin)]}
+                came = Arrivals(clock=clock, source=source, newest=time, elements=elements)
+            else:
+                came = Arrivals(clock=clock, source=source, ahead=((key, time, origin),))
+            self._send(self._running().take((came,)), send)
+            self.tally.passed += 1
+
+    def wakes_at(self) -> datetime | None:
+        """Return when :meth:`tick` has something to do; None: nothing waits for the clock."""
+        if self._told is not None:
+            return EPOCH
+        moment = self._running().wakes()
+        return None if moment is None or moment > LAST else instant(moment)
+
+    def tick(self, send: Send) -> bool:
+        """Give the panes that the clock has made due, or an event time that was told."""
+        clock = micros(self._clock())
+        sources = self._running().sources or (str(self._number),)
+        told, self._told = self._told, None
+        came = [Arrivals(clock=clock, source=each, newest=told) for each in sources]
+        self._send(self._running().take(came), send)
+        return True
+
+    def advance(self, event_time_at: datetime) -> None:
+        """Take note of an event time, as if a record of each stream had come with it."""
+        self._told = micros(event_time_at)
+
+    def close(self) -> None:
+        """End; the state is on the changelog."""
+
+    def _send(self, given: Given, send: Send) -> None:
+        for topic, key, value, headers in self._wire.records(given):
+            send(topic, key=key, value=value, headers=headers)
+            self.tally.written += 1
+
+    def _believes(self, time: int, clock: int) -> bool:
+        return self._rollup.rule is None or self._rollup.rule.believes(time, clock)
+
+    def _running(self) -> Bucket:
+        if self._bucket is None:
+            raise RuntimeError("a step handles records after it was opened")
+        return self._bucket
+
+    def _refuse_another(self) -> None:
+        now = declaration_of(self._rollup)
+        if (kept := self.states.get(_DECLARATION)) is None:
+            self.states.put(_DECLARATION, msgspec.json.encode(now))
+        elif different := changes(msgspec.json.decode(kept), now):
+            raise ConfigurationError(
+                f"{self._part}: the aggregation was changed, its state is that of the old one",
+                code="aggregation.changed",
+                detail="; ".join(different),
+                hint="give it a new name; its panes are then computed anew from the log",
+            )
+
+
+class PaneState:
+    """The records of a bucket, and which of them the changelog does not have yet."""
+
+    def __init__(self) -> None:
+        self.bucket: Bucket | None = None
+        self._records: dict[bytes, bytes] = {}
+        self._changed: set[bytes] = set()
+
+    def __len__(self) -> int:
+        """Return how many records there are."""
+        return len(self._records)
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return a record, or None."""
+        return self._records.get(key)
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Write a record."""
+        self._records[key] = value
+        self._changed.add(key)
+
+    def delete(self, key: bytes) -> None:
+        """Delete a record that may be there."""
+        if self._records.pop(key, None) is not None:
+            self._changed.add(key)
+
+    def changes(self) -> Iterator[tuple[bytes, bytes | None]]:
+        """Yield a changelog record for everything that changed since the last commit."""
+        if self.bucket is not None:
+            self.bucket.flush()
+        for key in self._changed:
+            yield _PREFIX + key, self._records.get(key)
+
+    def settle(self) -> None:
+        """Forget what changed: its changelog records are committed."""
+        self._changed.clear()
+
+    def apply(self, key: bytes, value: bytes | None) -> None:
+        """Take in one record of the changelog."""
+        if not key.startswith(_PREFIX):
+            return
+        if value is None:
+            self._records.pop(key[len(_PREFIX) :], None)
+        else:
+            self._records[key[len(_PREFIX) :]] = value
+
+
+def _check(time: int) -> None:
+    if not MIN_MICROS <= time <= MAX_MICROS:
+        raise DataError(
+            f"its event time, {time} microseconds after 1970, is outside the years 1 to 9999",
+            code="data.invalid-value",
+        )

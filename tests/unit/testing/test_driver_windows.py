@@ -1,0 +1,141 @@
+"""Windowed aggregations in the test driver: the code that runs as a service, without a broker."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from penstock import (
+    App,
+    accumulating,
+    count,
+    every,
+    every_record,
+    fixed,
+    mean,
+    on_watermark,
+    record,
+    retracting,
+    sessions,
+)
+from penstock.testing import Driver
+
+START_AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@record(key="device", time="at")
+class Reading:
+    device: str
+    at: datetime
+    celsius: float = 0.0
+
+
+def reading(device, seconds, celsius=0.0):
+    return Reading(device, START_AT + timedelta(seconds=seconds), celsius)
+
+
+@pytest.fixture
+def app():
+    return App("demo")
+
+
+def facts(pane):
+    return pane.pane, pane.readings, pane.withdrawn
+
+
+def windows(readings, **options):
+    return readings.window(fixed("1m"), by="device", **options)
+
+
+def test_panes_come_early_on_time_and_late_with_what_they_withdraw(app):
+    readings = app.stream("readings", Reading)
+    trigger = on_watermark(early=every("10s"), late=every_record())
+    declared = windows(readings, lateness="10m").trigger(trigger).accumulate(retracting)
+    panes = app.stream("panes", declared.aggregate(readings=count()), on="services")
+    driver = Driver(app, partitions=1)
+    driver.pipe(readings, reading("a", 1), reading("a", 2))
+    assert driver.read(panes) == []
+    driver.advance_clock("11s")
+    assert list(map(facts, driver.read(panes))) == [("early", 2, False)]
+    driver.pipe(readings, reading("a", 3), reading("a", 61))
+    assert list(map(facts, driver.read(panes))) == [("on_time", 2, True), ("on_time", 3, False)]
+    driver.crash()
+    driver.restart()
+    driver.pipe(readings, reading("a", 4))
+    assert list(map(facts, driver.read(panes))) == [("late", 3, True), ("late", 4, False)]
+    driver.pipe(readings, reading("a", 3600), reading("a", 5))
+    assert [facts(pane) for pane in driver.read(panes) if pane.pane == "late"] == []
+    (late,) = driver.late_records()
+    assert (late.offset, late.reason, late.window_start) == (6, "expired", START_AT)
+
+
+def test_a_table_holds_the_latest_result_of_every_window(app):
+    readings = app.stream("readings", Reading, disorder="1h")
+    declared = readings.window(sessions(gap="10s"), by="device").trigger(
+        on_watermark(early=every_record())
+    )
+    table = app.table(
+        "sessions",
+        declared.accumulate(accumulating).aggregate(readings=count(), mean=mean("celsius")),
+        on="services",
+    )
+    driver = Driver(app)
+    driver.pipe(readings, reading("a", 0, 1.0), reading("a", 15, 2.0), reading("b", 0))
+    assert len(driver.table(table)) == 3
+    driver.pipe(readings, reading("a", 8, 6.0))
+    rows = driver.table(table)
+    assert sorted(rows) == [("a", START_AT), ("b", START_AT)]
+    assert (rows["a", START_AT].readings, rows["a", START_AT].mean) == (3, 3.0)
+
+
+def test_windows_close_on_an_idle_stream_after_the_stated_time(app):
+    readings = app.stream("readings", Reading, closes_after="30s")
+    panes = app.stream("panes", windows(readings).aggregate(readings=count()), on="services")
+    driver = Driver(app)
+    driver.pipe(readings, reading("a", 1))
+    driver.advance_clock("58s")
+    assert driver.read(panes) == []
+    driver.advance_clock("2s")
+    assert list(map(facts, driver.read(panes))) == [("on_time", 1, False)]
+
+
+def test_a_test_may_move_the_event_time_itself(app):
+    readings = app.stream("readings", Reading)
+    panes = app.stream("panes", windows(readings).aggregate(readings=count()), on="services")
+    driver = Driver(app)
+    driver.pipe(readings, reading("a", 1), reading("b", 2))
+    driver.advance_event_time(START_AT + timedelta(minutes=1))
+    assert sorted(pane.device for pane in driver.read(panes)) == ["a", "b"]
+
+
+def test_windows_in_processing_time_follow_the_clock(app):
+    readings = app.stream("readings", Reading)
+    declared = readings.window(fixed("1m"), by="device", time="processing")
+    panes = app.stream("panes", declared.aggregate(readings=count()), on="services")
+    driver = Driver(app)
+    driver.pipe(readings, reading("a", 10_000), reading("a", -10_000))
+    driver.advance_clock("1m")
+    assert list(map(facts, driver.read(panes))) == [("on_time", 2, False)]
+
+
+def test_what_is_not_committed_comes_again_after_a_crash(app):
+    readings = app.stream("readings", Reading)
+    panes = app.stream("panes", windows(readings).aggregate(readings=count()), on="services")
+    driver = Driver(app, auto_commit=False, partitions=1)
+    part = app.graph.part("panes.windows")
+    driver.pipe(readings, reading("a", 1))
+    driver.commit()
+    driver.pipe(readings, reading("a", 2))
+    driver.crash()
+    driver.restart()
+    driver.pipe(readings, reading("a", 61))
+    driver.commit()
+    assert list(map(facts, driver.read(panes))) == [("on_time", 2, False)]
+    assert driver.counts(part).balanced
+
+
+def test_a_record_that_does_not_decode_is_dead_lettered(app):
+    readings = app.stream("readings", Reading)
+    app.stream("panes", windows(readings).aggregate(readings=count()), on="services")
+    driver = Driver(app)
+    driver.pipe_raw(readings, b"a", b"{}")
+    assert len(driver.dead_letters()) == 1
