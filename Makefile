@@ -5,7 +5,7 @@ BIN := .venv/bin
 CHECKED := src apps tests bench scripts
 export PYTHON
 
-.PHONY: help setup demo test check unit format lock clean
+.PHONY: help setup demo test check unit chaos format lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ check: setup ## format, lint, types, import contract, module size
 
 unit: setup ## the tests that need neither broker nor JVM
 	$(BIN)/pytest tests/unit
+
+chaos: setup ## play every fault scenario of the services with several seeds (half an hour)
+	$(BIN)/python tests/chaos/run.py
 
 format: setup ## format the code and mend what the linter can
 	$(BIN)/ruff format $(wildcard $(CHECKED))

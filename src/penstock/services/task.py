@@ -187,24 +187,26 @@ class Task:
             return
         if self._broken:
             raise TransientError(
-                "a task that failed half-way through its records cannot be committed",
+                "a task that failed half-way cannot be committed any more",
                 code="task.broken",
             )
-        self._begin()
-        send = self._delivery.send
-        for key, value in self.step.states.changes():
-            send(self._changelog, key=key, value=value, partition=self.number)
-        self._end = self._delivery.commit(self._moved or self.positions)
+        with self._breaking():
+            self._begin()
+            send = self._delivery.send
+            for key, value in self.step.states.changes():
+                send(self._changelog, key=key, value=value, partition=self.number)
+            self._end = self._delivery.commit(self._moved or self.positions)
 
     def end_commit(self) -> None:
         """Wait until it is durable; nothing happens where nothing was begun."""
         if self._end is None:
             return
-        self._end()
-        self._end = None
-        self.step.tally.commit()
-        self.committed |= self._moved
-        self.step.states.settle()
+        end, self._end = self._end, None
+        with self._breaking():
+            end()
+            self.step.tally.commit()
+            self.committed |= self._moved
+            self.step.states.settle()
         self._begun = self._ticked = False
         self._moved = {}
 
@@ -249,7 +251,7 @@ class Task:
 
     @contextmanager
     def _breaking(self) -> Iterator[None]:
-        """Never commit what is left of a call that raised: some of its records are in, some not."""
+        """Never commit after something failed half-way: some of it is in, some is not."""
         try:
             yield
         except BaseException:

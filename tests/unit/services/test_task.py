@@ -151,6 +151,25 @@ def test_what_is_left_of_records_handled_half_way_is_never_committed(log, task):
     assert log.committed("demo.count") == {}
 
 
+def test_a_commit_that_failed_is_not_tried_again_with_what_is_left(log, task):
+    """Its transaction was aborted: a second attempt would write the changelog without outputs."""
+    commit = task._delivery.commit
+
+    def refuse(offsets):
+        task._delivery.commit = commit
+        task._delivery._pending.clear()
+        raise TransientError("aborted", code="transaction.aborted")
+
+    task._delivery.commit = refuse
+    task.handle(("words", 1), fill(log, "a"))
+    with pytest.raises(TransientError, match="aborted"):
+        task.commit()
+    with pytest.raises(TransientError, match="half-way"):
+        task.commit()
+    assert log.committed("demo.count") == {}
+    assert values(log, "demo.count.changelog") == []
+
+
 def test_state_and_single_inputs_share_a_task_by_number_others_do_not():
     assert share_of(count, ("words", 1)) == "1"
     assert share_of(look, ("words", 1)) == "words:1"

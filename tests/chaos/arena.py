@@ -1,0 +1,202 @@
+"""Where services are hurt: a broker, workers in processes of their own, a feed, and the history."""
+
+import os
+import random
+import runpy
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+
+from penstock.backbone.connection import Connection
+from penstock.backbone.groups import Groups
+from penstock.backbone.logreader import LogReader
+from penstock.backbone.producer import Producer
+from penstock.backbone.topics import Topics
+from penstock.core.report import PartReport, decode_report
+from penstock.testing.broker import temporary_broker
+
+HERE = Path(__file__).parent
+workers = SimpleNamespace(**runpy.run_path(str(HERE / "chaosworker.py")))
+checker = SimpleNamespace(**runpy.run_path(str(HERE / "checker.py")))
+
+PATIENCE = 120.0
+HEALED = 30.0
+"""Seconds after the last fault within which all must be handled (I6)."""
+_BATCH = 500
+
+
+class Worker:
+    """One process of the service."""
+
+    def __init__(self, bootstrap: str, name: str, environment: dict[str, str]) -> None:
+        self.reports: list[PartReport] = []
+        self.process = subprocess.Popen(
+            [sys.executable, str(HERE / "chaosworker.py"), bootstrap, name],
+            stdout=subprocess.PIPE,
+            env=os.environ | environment,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        for line in self.process.stdout or ():
+            self.reports.append(decode_report(line))
+
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def send(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(PATIENCE)
+        self._reader.join(PATIENCE)
+        if self.process.stdout:
+            self.process.stdout.close()
+
+    def stop(self) -> int:
+        self.process.terminate()
+        code = self.process.wait(PATIENCE)
+        self.kill()
+        return code
+
+
+class Arena:
+    """A broker with one application; every worker that was started ends with the arena."""
+
+    def __init__(self, broker: Any, name: str, seed: int, *, keys: int = 1000) -> None:
+        self.broker = broker
+        self.kafka: Connection = broker.connection
+        self.chance = random.Random(seed)
+        self.app = workers.Counting(name)
+        self.name = name
+        self.workers: list[Worker] = []
+        self.written = 0
+        self.poison: list[int] = []
+        self.environment: dict[str, str] = {}
+        self._keys = keys
+        Topics(self.kafka).declare(self.app.app.graph.topics())
+
+    def start(self, **environment: str) -> Worker:
+        """Start one more worker."""
+        worker = Worker(self.kafka.bootstrap, self.name, self.environment | environment)
+        self.workers.append(worker)
+        return worker
+
+    def running(self) -> list[Worker]:
+        return [worker for worker in self.workers if worker.alive]
+
+    def feed(
+        self, count: int, *, seconds: float = 0.0, hot: float = 0.0, poison: float = 0.0
+    ) -> None:
+        """Write so many events, spread over a time; some on one key, some of them poison."""
+        began, chance = time.monotonic(), random.Random(self.chance.random())
+        pause = threading.Event()
+        with Producer(self.kafka) as producer:
+            for number in range(count):
+                self._write(producer, chance, hot=hot, poison=poison)
+                if seconds and number % _BATCH == 0:
+                    pause.wait(max(0.0, began + seconds * number / count - time.monotonic()))
+
+    def _write(
+        self, producer: Producer, chance: random.Random, *, hot: float, poison: float
+    ) -> None:
+        key = "hot" if chance.random() < hot else f"k{chance.randrange(self._keys)}"
+        self.written += 1
+        id_, topic = self.written, self.app.events.topic.name
+        if chance.random() < poison:
+            self.poison.append(id_)
+            value = chance.choice(
+                [
+                    b"\xff%d" % id_,
+                    b'{"key":5,"id":%d}' % id_,
+                    b'{"key":"%s","id":%d}' % (key.encode(), -id_),
+                    b"[" * 1000 + b"%d" % id_,
+                ]
+            )
+        else:
+            value = msgspec.json.encode({"key": key, "id": id_})
+        producer.send(topic, key=key.encode(), value=value)
+
+    @contextmanager
+    def feeding(self, count: int, **options: Any) -> Iterator[None]:
+        """Feed in a thread of its own while the block makes faults."""
+        feeder = threading.Thread(target=self.feed, args=(count,), kwargs=options)
+        feeder.start()
+        try:
+            yield
+        finally:
+            feeder.join(PATIENCE * 3)
+
+    def pause(self, low: float, high: float) -> None:
+        """Let a random time pass: the faults are what is random here, not the waiting."""
+        threading.Event().wait(self.chance.uniform(low, high))
+
+    def heal(self, *, within: float = HEALED) -> float:
+        """Wait until the group has handled everything; return the seconds it took."""
+        began = time.monotonic()
+        eventually(self.caught_up, within=within, what="no lag")
+        return time.monotonic() - began
+
+    def caught_up(self) -> bool:
+        found = Groups(self.kafka).lag(f"{self.name}.count")
+        return len(found) == workers.PARTITIONS and not any(lag.lag for lag in found.values())
+
+    def history(self) -> Any:
+        """Read the run from the log, as a reader of committed records sees it."""
+        found = checker.History(poison=sorted(self.poison))
+        reader, bad = LogReader(self.kafka), set(self.poison)
+        for raw in reader.read(self.app.events.topic.name):
+            id_ = _id_of(raw.value)
+            if id_ not in bad:
+                found.written.setdefault(raw.key.decode(), []).append(id_)
+        for raw in reader.read(self.app.seen.topic.name):
+            seen = msgspec.json.decode(raw.value)
+            found.seen.setdefault(raw.key.decode(), []).append((seen["id"], seen["count"]))
+        for raw in reader.read(self.app.changelog):
+            if raw.key.startswith(b"total\x00"):
+                found.state[raw.key[6:].decode()] = int(raw.value)
+        for raw in reader.read(self.app.app.graph.dead_letters.name):
+            found.dead.append(_id_of(raw.value))
+        return found
+
+    def close(self) -> None:
+        for worker in self.workers:
+            worker.kill()
+
+
+def _id_of(value: bytes) -> int:
+    """Return the id in an event, also in one that is no JSON."""
+    digits = value.rpartition(b":")[2] if b'"id"' in value else value
+    return int(bytes(byte for byte in digits if chr(byte).isdigit()))
+
+
+def eventually(condition: Callable[[], object], *, within: float, what: str) -> None:
+    """Wait until a condition of the outside world holds."""
+    deadline, pause = time.monotonic() + within, threading.Event()
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {within:g} s: {what}")
+        pause.wait(0.1)
+
+
+@contextmanager
+def arena(seed: int, name: str, **options: Any) -> Iterator[Arena]:
+    """Give an arena with a broker of its own."""
+    with temporary_broker() as broker:
+        made = Arena(broker, name, seed, **options)
+        try:
+            yield made
+        finally:
+            made.close()

@@ -1,0 +1,200 @@
+"""The service under fault, in a process that can be killed: counts ids per key, exactly once.
+
+``python chaosworker.py BOOTSTRAP APP`` runs it until SIGTERM and writes its reports to standard
+output as JSON lines. ``FAILPOINT=name:n`` in the environment makes it kill itself at the n-th time
+it comes by that point; ``STATE_DIR`` puts its state on a disk.
+"""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from penstock import App, State, record, services
+from penstock.backbone.connection import Connection
+from penstock.backbone.consumer import Consumer
+from penstock.backbone.site import Site
+from penstock.backbone.transactions import TransactionalProducer
+from penstock.core.report import PartReport, encode_report
+from penstock.core.settings import KafkaSettings, ServiceSettings, Settings
+from penstock.machine.places import Places
+from penstock.services.assignment import Assignment
+from penstock.services.states import States
+from penstock.services.step import Step
+from penstock.services.task import Task
+
+PARTITIONS = 3
+FAILPOINTS = (
+    "after poll",
+    "after state write",
+    "after produce",
+    "before offsets",
+    "before commit",
+    "after commit",
+    "in restore",
+    "in revoke",
+)
+
+
+@record(key="key")
+class Event:
+    key: str
+    id: int
+
+
+@record(key="key")
+class Seen:
+    key: str
+    id: int
+    count: int
+
+
+class Counting:
+    """The application, under a name of its own."""
+
+    def __init__(self, name: str) -> None:
+        self.app = App(name)
+        self.events = self.app.stream(f"{name}.events", Event, partitions=PARTITIONS)
+        self.seen = self.app.stream(f"{name}.seen", Seen, partitions=PARTITIONS)
+
+        @self.app.service(reads=self.events, writes=self.seen)
+        def count(event: Event, total: State[int]) -> Iterable[Seen]:
+            total.set(total.get(0) + 1)
+            if event.id < 0:
+                raise ValueError("poison")
+            yield Seen(event.key, event.id, total.get(0))
+
+        self.count = count
+
+    @property
+    def changelog(self) -> str:
+        return self.app.graph.changelog(self.count).name
+
+
+def settings(state_dir: str) -> Settings:
+    return Settings(
+        kafka=KafkaSettings(request_timeout=timedelta(seconds=15)),
+        services=ServiceSettings(
+            commit_interval=timedelta(milliseconds=500),
+            session_timeout=timedelta(seconds=3),
+            stop_timeout=timedelta(seconds=4),
+            snapshot_interval=timedelta(seconds=1),
+            state="disk" if state_dir else "memory",
+            state_dir=state_dir,
+        ),
+    )
+
+
+class Failpoint:
+    """Kills this process, as hard as it gets, at the n-th hit."""
+
+    def __init__(self, hits: int) -> None:
+        self._left = hits
+
+    def hit(self) -> None:
+        self._left -= 1
+        if self._left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def plant(name: str, hits: int) -> None:
+    """Put a failpoint into the engine."""
+    point = Failpoint(hits)
+    after = {
+        "after poll": (Consumer, "consume"),
+        "after state write": (Step, "run"),
+        "after produce": (TransactionalProducer, "send"),
+        "after commit": (Task, "end_commit"),
+        "in restore": (States, "apply"),
+    }
+    before = {
+        "before offsets": (TransactionalProducer, "commit"),
+        "in revoke": (Assignment, "revoked"),
+    }
+    if name in after:
+        _wrap(*after[name], lambda call: _then(call, point.hit))
+    elif name in before:
+        _wrap(*before[name], lambda call: _first(point.hit, call))
+    else:
+        _wrap(TransactionalProducer, "begin", lambda call: _watch_commit(call, point))
+
+
+def _wrap(owner: type, name: str, make: Callable[[Any], Any]) -> None:
+    setattr(owner, name, make(getattr(owner, name)))
+
+
+def _then(call: Any, hit: Callable[[], None]) -> Any:
+    def wrapped(*arguments: Any, **named: Any) -> Any:
+        result = call(*arguments, **named)
+        if result or result is None:
+            hit()
+        return result
+
+    return wrapped
+
+
+def _first(hit: Callable[[], None], call: Any) -> Any:
+    def wrapped(*arguments: Any, **named: Any) -> Any:
+        hit()
+        return call(*arguments, **named)
+
+    return wrapped
+
+
+def _watch_commit(begin: Any, point: Failpoint) -> Any:
+    """Stand between the handing in of the offsets and the commit itself."""
+
+    def wrapped(self: TransactionalProducer) -> None:
+        if not isinstance(self._sender.client, _Between):
+            self._sender.client = _Between(self._sender.client, point)
+        begin(self)
+
+    return wrapped
+
+
+class _Between:
+    def __init__(self, client: Any, point: Failpoint) -> None:
+        self._client = client
+        self._point = point
+
+    def commit_transaction(self, *arguments: Any) -> Any:
+        self._point.hit()
+        return self._client.commit_transaction(*arguments)
+
+    def __len__(self) -> int:
+        return len(self._client)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+
+def main() -> None:
+    bootstrap, name = sys.argv[1:]
+    if failpoint := os.environ.get("FAILPOINT"):
+        where, _, hits = failpoint.partition(":")
+        plant(where, int(hits))
+
+    def report(found: PartReport) -> None:
+        os.write(sys.stdout.fileno(), encode_report(found) + b"\n")
+
+    chosen = settings(os.environ.get("STATE_DIR", ""))
+    site = Site(
+        settings=chosen,
+        places=Places(Path.cwd()),
+        connection=Connection(
+            bootstrap,
+            KafkaSettings(bootstrap=bootstrap, request_timeout=chosen.kafka.request_timeout),
+        ),
+        stop=threading.Event(),
+        report=report,
+    )
+    signal.signal(signal.SIGTERM, lambda *_: site.stop.set())
+    services.run(Counting(name).app.graph, ["count"], site)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,265 @@
+"""What can happen to a service, each a seeded story that ends in the both-ways check.
+
+The numbers are those of the table of faults. A scenario makes its faults while records flow, then
+stops making them; the service must have handled everything within the time for healing, and the
+checker must find nothing.
+"""
+
+import runpy
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+HERE = Path(__file__).parent
+kit = SimpleNamespace(**runpy.run_path(str(HERE / "arena.py")))
+
+Scale = float
+"""1: as the promise says; less: as long as a test may take."""
+
+
+def random_death(arena: Any, scale: Scale) -> dict[str, object]:
+    """F2: 300,000 records, three workers, one of them killed every few seconds."""
+    kills = 0
+    for _ in range(3):
+        arena.start()
+    seconds = 60 * scale
+    with arena.feeding(round(300_000 * scale), seconds=seconds):
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            arena.pause(3 * max(scale, 0.5), 8 * max(scale, 0.5))
+            arena.chance.choice(arena.running()).kill()
+            kills += 1
+            arena.start()
+    return {"kills": kills}
+
+
+def every_step(arena: Any, scale: Scale) -> dict[str, object]:
+    """F1: the worker dies at every step in turn; the next one goes on."""
+    points = list(kit.workers.FAILPOINTS)
+    arena.chance.shuffle(points)
+    if scale < 1:
+        points = points[:3]
+    arena.feed(2_000)
+    first = arena.start()
+    arena.heal(within=kit.PATIENCE)
+    first.kill()
+    with arena.feeding(round(4_000 * len(points)), seconds=4.0 * len(points)):
+        for point in points:
+            often = {"after produce": 300, "in restore": 40, "after poll": 3}.get(point, 2)
+            hits = 1 if point == "in revoke" else arena.chance.randint(1, often)
+            worker = arena.start(FAILPOINT=f"{point}:{hits}")
+            if point == "in revoke":
+                kit.eventually(
+                    lambda found=worker: any(
+                        "[" in report.detail.get("partitions", "") for report in found.reports
+                    ),
+                    within=kit.PATIENCE,
+                    what="it has partitions to be revoked",
+                )
+                worker.send(signal.SIGTERM)
+            kit.eventually(
+                lambda found=worker: not found.alive, within=kit.PATIENCE, what=f"death {point}"
+            )
+    arena.start()
+    return {"deaths": ", ".join(points)}
+
+
+def rolling_stop(arena: Any, scale: Scale) -> dict[str, object]:
+    """F3: three workers, each stopped and replaced in turn: clean, in time, nothing done again."""
+    for _ in range(3):
+        arena.start()
+    rounds = 2 if scale >= 1 else 1
+    received = []
+    with arena.feeding(round(60_000 * scale), seconds=20.0 * rounds * max(scale, 0.5)):
+        for worker in list(arena.workers) * rounds:
+            arena.pause(1, 3)
+            if worker.alive:
+                began = time.monotonic()
+                assert worker.stop() == 0, "a stop that is asked for ends with 0"
+                assert time.monotonic() - began < 10, "in time"
+                received.append(worker.reports[-1].counts)
+                arena.start()
+    arena.heal()
+    for worker in arena.running():
+        assert worker.stop() == 0
+        received.append(worker.reports[-1].counts)
+    assert all(counts.in_flight == 0 and counts.balanced for counts in received)
+    total = sum(counts.received for counts in received)
+    assert total == arena.written, f"{total} handled, {arena.written} written: some done again"
+    return {"stops": len(received)}
+
+
+def zombie(arena: Any, scale: Scale) -> dict[str, object]:
+    """F4: a worker sleeps until its partitions are another's, and wakes up."""
+    for _ in range(2):
+        arena.start()
+    naps = 3 if scale >= 1 else 1
+    with arena.feeding(round(60_000 * max(scale, 0.3)), seconds=18.0 * naps):
+        for _ in range(naps):
+            arena.pause(3, 4)
+            worker = arena.chance.choice(arena.running())
+            worker.send(signal.SIGSTOP)
+            arena.pause(7, 9)
+            worker.send(signal.SIGCONT)
+            arena.pause(2, 4)
+    return {"naps": naps}
+
+
+def broker_crash(arena: Any, scale: Scale) -> dict[str, object]:
+    """F6: the broker is killed and comes back."""
+    for _ in range(2):
+        arena.start()
+    crashes = 2 if scale >= 1 else 1
+    for _ in range(crashes):
+        arena.feed(round(20_000 * max(scale, 0.5)))
+        arena.pause(0.1, 2)
+        arena.broker.kill()
+        arena.pause(1, 3)
+        arena.broker.ensure()
+    return {"crashes": crashes}
+
+
+def rebalance_storm(arena: Any, scale: Scale) -> dict[str, object]:
+    """F25: workers join and leave every two seconds."""
+    arena.start()
+    moves = 0
+    seconds = 60 * scale
+    with arena.feeding(round(100_000 * scale), seconds=seconds):
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            arena.pause(1.5, 2.5)
+            running = arena.running()
+            if len(running) > 1 and arena.chance.random() < 0.5:
+                leaver = arena.chance.choice(running)
+                leaver.kill() if arena.chance.random() < 0.3 else leaver.stop()
+            elif len(running) < 4:
+                arena.start()
+            moves += 1
+    return {"moves": moves}
+
+
+def poison(arena: Any, scale: Scale) -> dict[str, object]:
+    """F29: one record in a hundred cannot be used, while workers die."""
+    for _ in range(2):
+        arena.start()
+    with arena.feeding(round(60_000 * scale), seconds=20 * scale, poison=0.01):
+        for _ in range(2):
+            arena.pause(2, 4)
+            arena.chance.choice(arena.running()).kill()
+            arena.start()
+    return {"poison": len(arena.poison)}
+
+
+def hot_key(arena: Any, scale: Scale) -> dict[str, object]:
+    """F27: nine records of ten have one key, while workers die."""
+    for _ in range(3):
+        arena.start()
+    with arena.feeding(round(100_000 * scale), seconds=20 * scale, hot=0.9):
+        for _ in range(2):
+            arena.pause(2, 4)
+            arena.chance.choice(arena.running()).kill()
+            arena.start()
+    return {}
+
+
+def lost_disk(arena: Any, scale: Scale) -> dict[str, object]:
+    """F20: state on disk; workers die, and what they kept is lost or broken."""
+    with tempfile.TemporaryDirectory() as directory:
+        arena.environment["STATE_DIR"] = directory
+        rounds = 4 if scale >= 1 else 2
+        with arena.feeding(round(15_000 * rounds), seconds=8.0 * rounds):
+            for _ in range(rounds):
+                worker = arena.start()
+                arena.pause(5, 7)
+                worker.kill()
+                harm = arena.chance.choice(["nothing", "lost", "broken"])
+                _harm(Path(directory), harm, arena.chance)
+        arena.start()
+        arena.heal()
+        arena.close()
+    return {"rounds": rounds}
+
+
+def _harm(directory: Path, harm: str, chance: Any) -> None:
+    if harm == "lost":
+        shutil.rmtree(chance.choice(sorted(directory.iterdir())), ignore_errors=True)
+    if harm == "broken":
+        for file in [*directory.rglob("*.sst"), *directory.rglob("*.log")]:
+            data = bytearray(file.read_bytes())
+            for _ in range(3):
+                if data:
+                    data[chance.randrange(len(data))] ^= 0xFF
+            file.write_bytes(data)
+
+
+def full_disk(arena: Any, scale: Scale) -> dict[str, object]:
+    """F17: the state's disk is full: it pauses, says so, and goes on when there is room."""
+    with _small_disk("64m") as directory:
+        arena.environment["STATE_DIR"] = str(directory)
+        ballast = directory / "ballast"
+        worker = arena.start()
+        arena.feed(round(40_000 * max(scale, 0.5)))
+        _fill(ballast)
+        arena.feed(round(100_000 * max(scale, 0.5)))
+        told = lambda: worker.reports and "state" in worker.reports[-1].reason  # noqa: E731
+        kit.eventually(told, within=kit.PATIENCE, what="it says that its disk is full")
+        assert worker.reports[-1].state == "degraded"
+        ballast.unlink()
+        arena.heal(within=60)
+        arena.close()
+    return {}
+
+
+def _fill(ballast: Path) -> None:
+    try:
+        with ballast.open("ab", buffering=0) as file:
+            while file.write(b"\0" * 65536):
+                pass
+    except OSError:  # full
+        return
+
+
+@contextmanager
+def _small_disk(size: str) -> Iterator[Path]:
+    directory = Path(tempfile.mkdtemp())
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(directory)]
+    subprocess.run(mount, check=True, capture_output=True)
+    try:
+        yield directory
+    finally:
+        subprocess.run(["umount", "-l", str(directory)], check=True, capture_output=True)
+        directory.rmdir()
+
+
+SCENARIOS: dict[str, Callable[[Any, Scale], dict[str, object]]] = {
+    scenario.__name__: scenario
+    for scenario in (
+        random_death,
+        every_step,
+        rolling_stop,
+        zombie,
+        broker_crash,
+        rebalance_storm,
+        poison,
+        hot_key,
+        lost_disk,
+        full_disk,
+    )
+}
+
+
+def run(name: str, seed: int, *, scale: Scale = 1.0) -> tuple[list[str], dict[str, object]]:
+    """Play a scenario; return what is wrong, and facts worth telling."""
+    with kit.arena(seed, f"{name.replace('_', '-')}-{seed}") as arena:
+        facts = SCENARIOS[name](arena, scale)
+        if arena.running():
+            facts["healed in"] = f"{arena.heal(within=max(kit.HEALED, 60 * scale)):.1f} s"
+        facts["records"] = arena.written
+        return [str(finding) for finding in kit.checker.check(arena.history())], facts
