@@ -23,6 +23,8 @@ Reductions: TypeAlias = list[tuple[str, str]]
 _NUMBERS = {"bool", "int", "float", "instant", "date"}
 _LARGEST = 2**62
 """The largest sum of absolute values left to Arrow, which does not say when it overflows."""
+_LARGEST_ROOT = 1e150
+"""The largest float whose variance is left to Arrow, which adds up first and divides then."""
 
 
 class Vector:
@@ -48,7 +50,7 @@ def vector_of(measure: Measure, column: str, rows: pa.Table) -> Vector:
             return Vector(
                 [(column, "sum"), (column, "count")], lambda *found: [found[0] or 0, found[1]]
             )
-        case Variance():
+        case Variance() if _largest(rows.column(column)) < _LARGEST_ROOT:
             return Vector([(column, each) for each in ("count", "mean", "variance")], _variance)
         case Max() if _is_number(measure):
             return Vector([(column, "max")], lambda most: most)
@@ -67,9 +69,12 @@ def _adds_up(measure: Measure, values: pa.ChunkedArray) -> bool:
         return True
     if measure.type != Scalar("int"):
         return False
+    return bool(_largest(values) * len(values) < _LARGEST)
+
+
+def _largest(values: pa.ChunkedArray) -> Any:
     bounds = pc.min_max(values).as_py()
-    largest = max(abs(bounds["min"] or 0), abs(bounds["max"] or 0))
-    return bool(largest * len(values) < _LARGEST)
+    return max(abs(bounds["min"] or 0), abs(bounds["max"] or 0))
 
 
 def _is_number(measure: Measure) -> bool:
