@@ -12,12 +12,16 @@ from contextlib import closing, contextmanager
 from penstock.cli.arguments import add_app, command
 from penstock.cli.partlines import PartLines
 from penstock.cli.session import Session
+from penstock.cli.statuspage import StatusPage
 from penstock.cli.stopping import stop_on_signals
 from penstock.core.graph import Graph
 from penstock.core.report import PartReport, encode_report
 from penstock.machine.lifeline import watch_lifeline
 
-__all__ = ["register"]
+__all__ = ["MAX_WORKERS", "register"]
+
+MAX_WORKERS = 64
+"""So many processes of a service may run on one host."""
 
 _LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
@@ -29,9 +33,19 @@ def register(parser: argparse.ArgumentParser) -> None:
         "--part", action="append", required=True, metavar="NAME", help="a part (repeatable)"
     )
     parser.add_argument(
+        "--workers", type=_workers, default=1, metavar="N", help="so many processes of each service"
+    )
+    parser.add_argument(
         "--report-json", action="store_true", help="a line of JSON for each report, on stdout"
     )
+    parser.set_defaults(also=[])
     command(parser, _run)
+
+
+def _workers(text: str) -> int:
+    if text.isdecimal() and 1 <= int(text) <= MAX_WORKERS:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {MAX_WORKERS}")
 
 
 def _run(session: Session) -> int:
@@ -40,8 +54,18 @@ def _run(session: Session) -> int:
         watch_lifeline(stop.event.set)
         graph = session.application.graph
         _log(in_detail=session.arguments.report_json)
-        with _reporting(session, stop.event) as report:
-            _run_parts(session, graph, stop.event, report)
+        with (
+            StatusPage(session.loaded.settings.services.http_port) as page,
+            _reporting(session, stop.event) as report,
+        ):
+            if page.address:
+                session.terminal.note(f"metrics and health on {page.address}")
+
+            def take(found: PartReport, process: str = "0") -> None:
+                page.take(found, process=process)
+                report(found)
+
+            _run_parts(session, graph, stop.event, take)
         return stop.exit_code
 
 
@@ -49,16 +73,21 @@ def _run_parts(
     session: Session,
     graph: Graph,
     stop: threading.Event,
-    report: Callable[[PartReport], None],
+    report: Callable[..., None],
 ) -> None:
     from penstock.backbone.declare import declare_application
     from penstock.backbone.site import Site
     from penstock.cli.engines import find_parts, run_parts
+    from penstock.cli.workers import run_workers
 
     parts = find_parts(graph, session.arguments.part)
     loaded = session.loaded
     with session.connected() as connection:
         declare_application(graph, connection)
+        if session.arguments.workers > 1:
+            count = session.arguments.workers
+            run_workers(session, parts, count=count, stop=stop, report=report)
+            return
         site = Site(
             settings=loaded.settings,
             places=loaded.places,

@@ -32,7 +32,9 @@ _CHOICES: Mapping[str, tuple[object, ...]] = {
     "kafka.security_protocol": ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
     "services.state": ("memory", "disk"),
 }
-_MAY_BE_ZERO = frozenset({"spark.shuffle_partitions", "services.commit_interval"})
+_MAY_BE_ZERO = frozenset(
+    {"spark.shuffle_partitions", "services.commit_interval", "services.http_port"}
+)
 
 
 @dataclass(frozen=True, slots=True)

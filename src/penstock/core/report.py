@@ -45,6 +45,8 @@ class PartReport(msgspec.Struct, frozen=True, kw_only=True):
     rate_out: float = 0.0
     detail: dict[str, str] = {}
     """Further facts to show, name to text: 'listening on': '127.0.0.1:9999'."""
+    metrics: dict[str, float] = {}
+    """Further numbers for Prometheus: the name of a series, perhaps with labels, to its value."""
 
 
 _ENCODER = msgspec.json.Encoder()

@@ -101,6 +101,7 @@ class ServiceSettings:
     session_timeout: timedelta = _setting(
         timedelta(seconds=10), "a worker silent for this long loses its partitions"
     )
+    http_port: int = _setting(0, "loopback port for /metrics and /health; 0: none")
     state: str = _setting("memory", "where state is held: 'memory', or 'disk' (larger than memory)")
     state_dir: str = _setting("", "where state on disk lives; empty: the project's directory")
     snapshot_interval: timedelta = _setting(

@@ -17,6 +17,7 @@ takeover     fence, find the place, restore the state
 assignment   which shares a worker has, and how far each has come
 worker       a member of the group: the loop
 reporter     what a service says about itself
+measures     what a worker measures; exposition: reports as Prometheus text and health
 engine       runs services of an application, each in a thread
 ===========  ==========================================================================
 

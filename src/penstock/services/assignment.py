@@ -90,6 +90,8 @@ class Assignment:
         self._fenced: dict[str, MarkingDelivery] = {}
         self._to_pause: set[Partition] = set()
         self._past = Counts()
+        self.failures = 0
+        """How often a share was begun again after trouble."""
 
     def fence(self, partitions: Collection[Partition]) -> None:
         """End what former owners of these partitions left open, before offsets are asked for.
@@ -181,6 +183,7 @@ class Assignment:
             raise error
         held = next(held for held in self._held.values() if held.task is task)
         LOG.warning("share %s begins again: %s", held.share, error)
+        self.failures += 1
         self._end(held, task)
         self._begin(
             Takeover(
@@ -194,7 +197,8 @@ class Assignment:
 
     def tasks(self) -> list[Task]:
         """Return the running tasks."""
-        return [held.task for held in self._held.values() if held.task is not None]
+        # Copied: the reporter asks from a thread of its own.
+        return [held.task for held in list(self._held.values()) if held.task is not None]
 
     def takeovers(self) -> list[Takeover]:
         """Return what is still on its way up."""

@@ -87,7 +87,25 @@ class Reporter:
             rate_in=rate_in,
             rate_out=rate_out,
             detail=self._detail(),
+            metrics=self._metrics(),
         )
+
+    def _metrics(self) -> dict[str, float]:
+        assignment = self._worker.assignment
+        restoring = assignment.takeovers()
+        found = self._worker.measures.series()
+        found["restarts_total"] += assignment.failures
+        found["restoring_partitions"] = len(restoring)
+        found["restored_records"] = sum(each.restored for each in restoring)
+        found["restore_expected_records"] = sum(each.expected for each in restoring)
+        found["running_partitions"] = len(assignment.running)
+        return found | {f"state_{name}": number for name, number in self._facts().items()}
+
+    def _facts(self) -> Counter[str]:
+        facts = Counter[str]()
+        for task in self._worker.assignment.tasks():
+            facts.update(task.step.facts())
+        return facts
 
     def _lag(self) -> int | None:
         positions = {
@@ -112,10 +130,7 @@ class Reporter:
         }
         if restoring := [f"{each.share}: {each.progress}" for each in assignment.takeovers()]:
             detail["restoring"] = ", ".join(restoring)
-        facts = Counter[str]()
-        for task in assignment.tasks():
-            facts.update(task.step.facts())
-        detail |= {name: str(number) for name, number in facts.items()}
+        detail |= {name: str(number) for name, number in self._facts().items()}
         if dead := assignment.last_dead_letter:
             detail["last dead letter"] = dead
         return detail

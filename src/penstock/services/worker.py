@@ -9,7 +9,7 @@ from itertools import groupby
 from math import inf
 from operator import methodcaller
 from pathlib import Path
-from time import monotonic
+from time import monotonic, time
 from typing import TYPE_CHECKING
 
 from penstock.backbone.connection import Connection
@@ -24,6 +24,7 @@ from penstock.errors import FencedError, TransientError
 from penstock.services.assignment import Assignment
 from penstock.services.blame import LOG
 from penstock.services.delivery import AtLeastOnce, AtMostOnce, ExactlyOnce
+from penstock.services.measures import Measures
 from penstock.services.statecodec import spec_identity
 from penstock.services.takeover import LONGEST_DELAY, Ground, MarkingDelivery, delays
 from penstock.services.task import Delivery, Task, share_of
@@ -56,6 +57,8 @@ class Worker:
         """Whether the group has let this worker in, be it without any partition."""
         self.trouble = ""
         """What keeps the worker from its work now; empty: nothing."""
+        self.measures = Measures()
+        self._oldest: int | None = None
         self._was_in = False
         self._graph = graph
         self._service = service
@@ -85,6 +88,7 @@ class Worker:
                 except (TransientError, FencedError) as error:
                     LOG.warning("%s starts again: %s", self.group, error)
                     self.trouble = error.message
+                    self.measures.restarts += 1
                     if monotonic() - began > 2 * LONGEST_DELAY.total_seconds():
                         backoff = delays()
                     self._site.stop.wait(next(backoff))
@@ -137,7 +141,8 @@ class Worker:
             if records:
                 commit_at = min(commit_at, now + interval)
                 self._handle(records)
-                now = monotonic()
+                began, now = now, monotonic()
+                self.measures.handling_seconds += now - began
             if self._tick():
                 commit_at = min(commit_at, now + interval)
                 now = monotonic()
@@ -150,8 +155,17 @@ class Worker:
                 if now >= snapshot_at:
                     snapshot_at = now + self._settings.snapshot_interval.total_seconds()
                     self._snapshot()
-                self.assignment.commit()
+                self._commit()
                 commit_at = inf
+
+    def _commit(self) -> None:
+        """Commit, and measure how long that took and how old the oldest record in it was."""
+        began, oldest = monotonic(), self._oldest
+        self._oldest = None
+        self.assignment.commit()
+        self.measures.commit.see(monotonic() - began)
+        if oldest is not None:
+            self.measures.latency.see(max(0.0, time() - oldest / 1000))
 
     def _outside(self) -> str:
         """Say that the group has put this worker out, unless it has only just begun."""
@@ -167,6 +181,8 @@ class Worker:
         return max(0.0, min(longest, commit_at - monotonic()))
 
     def _handle(self, records: Sequence[RawRecord]) -> None:
+        if self._oldest is None:
+            self._oldest = records[0].timestamp()[1]
         for partition, several in _by_partition(records):
             # A partition that does not run yet (or no more) is read again from its position.
             if task := self.assignment.running.get(partition):

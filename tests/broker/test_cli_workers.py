@@ -1,0 +1,100 @@
+"""`penstock run --workers N`: several processes share the work, and come back when they die."""
+
+import os
+import runpy
+import signal
+import urllib.request
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from penstock.backbone.logreader import LogReader
+from penstock.backbone.producer import Producer
+from penstock.machine.ports import free_ports
+
+kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("test_cli_dev.py"))))
+WORDS = 6000
+
+
+@pytest.fixture
+def name(topic):
+    return topic.name("app").replace(".", "-")[:60]
+
+
+def send(kafka, name, count):
+    with Producer(kafka) as producer:
+        for number in range(count):
+            word = b"w%d" % (number % 100)
+            producer.send(f"{name}.words", key=word, value=b'{"word":"%s"}' % word)
+
+
+def counted(kafka, name):
+    return Counter(raw.key for raw in LogReader(kafka).read(f"{name}.counts"))
+
+
+def test_workers_share_the_partitions_and_one_that_is_killed_comes_back(kafka, name, tmp_path):
+    (tmp_path / "app.py").write_text(kit.APP.format(name=name).replace("print(", "str("))
+    port = free_ports(1)[0]
+    command = kit.Command(
+        "run", "app.py", "--part", "count", "--workers", "2",
+        "--set", f"services.http_port={port}", "--set", "services.session_timeout=3s",
+        cwd=tmp_path,
+        environment={"PENSTOCK_KAFKA_BOOTSTRAP": kafka.bootstrap},
+    )  # fmt: skip
+    try:
+        kit.until(lambda: metric(port, "running_partitions") == [1, 1], "a partition for each")
+        send(kafka, name, WORDS)
+        kit.until(lambda: sum(counted(kafka, name).values()) == WORDS, "all counted")
+        kit.until(
+            lambda: sum(metric(port, "received_records_total")) == WORDS, "all in the metrics"
+        )
+        os.kill(workers_of(command.process.pid)[0], signal.SIGKILL)
+        command.says("died .killed by SIGKILL.; starting it again")
+        send(kafka, name, WORDS)
+        kit.until(lambda: sum(counted(kafka, name).values()) == 2 * WORDS, "all counted again")
+        assert set(counted(kafka, name).values()) == {2 * WORDS // 100}
+        assert command.end(signal.SIGTERM) == 0
+    finally:
+        command.close()
+
+
+def workers_of(pid):
+    """Return the processes that the command has started, and those that they have."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    found = [int(child) for child in children]
+    found += [below for child in found for below in workers_of(child)]
+    return [pid for pid in found if "--report-json" in kit.command_line(pid)]
+
+
+def metric(port, name):
+    """Return the values of a metric, one for each process, smallest first."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+            lines = answer.read().decode().splitlines()
+    except OSError:
+        return []
+    return sorted(
+        float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"penstock_{name}{{")
+    )
+
+
+def test_only_services_have_workers(kafka, name, tmp_path):
+    text = kit.APP.format(name=name) + (
+        "from penstock.connectors import text_file\n"
+        'app.source("lines", text_file("x.txt"), into=words)\n'
+    )
+    (tmp_path / "app.py").write_text(text)
+    (tmp_path / "x.txt").write_text("")
+    command = kit.Command(
+        "run", "app.py", "--part", "lines", "--workers", "2",
+        cwd=tmp_path, environment={"PENSTOCK_KAFKA_BOOTSTRAP": kafka.bootstrap},
+    )  # fmt: skip
+    try:
+        assert command.wait() == 1
+        assert any("only services have workers" in line for line in command.messages), (
+            command.messages
+        )
+    finally:
+        command.close()

@@ -1,0 +1,65 @@
+import msgspec
+
+from penstock.core.report import Counts, PartReport
+from penstock.services.exposition import health, prometheus_text
+from penstock.services.measures import Histogram, Measures
+
+
+def report(state="running", **given):
+    return PartReport(part="count", kind="service", state=state, at=0.0, **given)
+
+
+def test_the_conservation_law_is_in_the_metrics():
+    counts = Counts(received=10, passed=5, filtered=2, dead_lettered=1, in_flight=2, written=7)
+    lines = prometheus_text([("0", report(counts=counts, lag=3))]).splitlines()
+    labels = '{part="count",process="0"}'
+    for name, value in {
+        "received_records_total": 10,
+        "passed_records_total": 5,
+        "filtered_records_total": 2,
+        "dead_lettered_records_total": 1,
+        "in_flight_records": 2,
+        "written_records_total": 7,
+        "lag_records": 3,
+        "up": 1,
+    }.items():
+        assert f"penstock_{name}{labels} {value}" in lines
+    assert "# TYPE penstock_received_records_total counter" in lines
+    assert "# TYPE penstock_lag_records gauge" in lines
+
+
+def test_every_process_has_its_own_series_and_a_family_is_named_once():
+    text = prometheus_text([("count-1", report()), ("count-2", report("degraded"))])
+    assert 'penstock_up{part="count",process="count-1"} 1' in text
+    assert 'penstock_up{part="count",process="count-2"} 0' in text
+    assert text.count("# TYPE penstock_up gauge") == 1
+
+
+def test_durations_are_histograms():
+    measures = Measures()
+    for seconds in (0.0005, 0.02, 0.02, 99.0):
+        measures.commit.see(seconds)
+    text = prometheus_text([("0", report(metrics=measures.series()))])
+    labels = 'part="count",process="0"'
+    assert "# TYPE penstock_commit_seconds histogram" in text
+    assert f'penstock_commit_seconds_bucket{{{labels},le="0.001"}} 1\n' in text
+    assert f'penstock_commit_seconds_bucket{{{labels},le="0.025"}} 3\n' in text
+    assert f'penstock_commit_seconds_bucket{{{labels},le="+Inf"}} 4\n' in text
+    assert f"penstock_commit_seconds_count{{{labels}}} 4\n" in text
+    assert "# TYPE penstock_restarts_total counter" in text
+
+
+def test_a_bound_belongs_to_its_bucket():
+    histogram = Histogram()
+    histogram.see(0.001)
+    assert dict(histogram.series("x"))['x_bucket{le="0.001"}'] == 1
+
+
+def test_health_is_good_only_where_everything_runs():
+    assert health([("0", report())])[0]
+    assert not health([])[0]
+    well, told = health([("0", report()), ("1", report("degraded", reason="Kafka is away"))])
+    assert not well
+    parts = msgspec.json.decode(told)["parts"]
+    assert [part["reason"] for part in parts] == ["", "Kafka is away"]
+    assert not health([("0", report("starting"))])[0]
