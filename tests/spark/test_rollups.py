@@ -1,21 +1,41 @@
 """Windowed aggregations on a real broker and a real Spark, as streams and over ranges."""
 
 import json
+import random
+import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from penstock import (
+    App,
     after_count,
+    collect,
     count,
+    distinct,
+    every,
     every_record,
+    first,
     fixed,
+    last,
+    maximum,
     mean,
+    minimum,
     on_watermark,
+    quantile,
     record,
     retracting,
+    sessions,
+    sliding,
+    top,
+    total,
+    variance,
 )
 from penstock.core.codec import JsonCodec
+from penstock.errors import ConfigurationError
+from penstock.pipelines.batch import run_batch
+from penstock.pipelines.engine import run_pipelines
+from penstock.pipelines.rollups.native import why_not_native
 
 pytestmark = pytest.mark.timeout(500)
 
@@ -82,7 +102,7 @@ def test_panes_with_early_and_late_firings_and_retractions(ground):
         ground.wait("on-time panes", lambda: len(readings.panes()) == 4)
     readings.send(reading("a", 3, 30.0), reading("a", 3000, 0.0))
     with ground.running(*parts):
-        ground.wait("a late pane", lambda: readings.panes()[-1]["pane"] == "late")
+        ground.wait("a late pane", lambda: any(pane["pane"] == "late" for pane in readings.panes()))
         readings.send(reading("a", 4, 1.0))
         ground.wait("the ledger", lambda: len(ground.read("late")) >= 2)
         row = ("a", instant(0))
@@ -109,3 +129,140 @@ def test_panes_with_early_and_late_firings_and_retractions(ground):
         ("a", instant(60), 1),
     }
     assert [topic["received"] for topic in []] == []
+
+
+def test_spark_s_own_windows_and_the_pane_machine_give_the_same_answer(ground):
+    readings = Readings(ground, partitions=2, disorder="5s", follows="newest")
+    windowed = readings.stream.where("level >= 0").window(fixed("1m"), by="device")
+    results = {
+        "mean": mean("celsius"),
+        "levels": total("level"),
+        "n": count(),
+        "spread": variance("celsius"),
+        "low": minimum("celsius"),
+        "high": maximum("at"),
+        "first": first("celsius"),
+        "last": last("level"),
+        "different": distinct("level"),
+        "all": collect("level"),
+    }
+    ground.app.stream(ground.topic("native"), windowed.trigger(on_watermark()).aggregate(**results))
+    # The same once more, with what Spark has no aggregate for.
+    results["median"] = quantile("celsius", 0.5)
+    ground.app.stream(
+        ground.topic("machine"), windowed.trigger(on_watermark()).aggregate(**results)
+    )
+    ground.declare()
+    native, machine = (
+        ground.graph.part(ground.topic(f"{n}.windows")) for n in ("native", "machine")
+    )
+    assert why_not_native(native) == []
+    assert len(why_not_native(machine)) == 1
+    chance = random.Random(1)
+    readings.send(
+        *(
+            reading(
+                f"d{chance.randrange(5)}", second, chance.uniform(-5, 40), chance.randrange(-1, 9)
+            )
+            for second in range(300)
+        ),
+        reading("d0", 3, 20.0, 2**62),
+        reading("d0", 4, 20.0, 2**62),
+    )
+    with ground.running(native.name, machine.name):
+        ground.wait("native panes", lambda: len(readings.panes("native")) == 20)
+        ground.wait("panes", lambda: len(readings.panes("machine")) == 20)
+        readings.send(reading("d1", 30, 1.0), reading("d1", 3000, 1.0))
+        ground.wait("the ledger", lambda: len(ground.read("late")) == 2)
+    by_machine = {
+        (pane["device"], pane["window_start"]): pane for pane in readings.panes("machine")
+    }
+    for pane in readings.panes("native"):
+        same = by_machine[pane["device"], pane["window_start"]]
+        for name, found in pane.items():
+            assert found == (pytest.approx(same[name]) if isinstance(found, float) else same[name])
+    ledger = [json.loads(found.value) for found in ground.read("late")]
+    assert {entry.pop("part") for entry in ledger} == {native.name, machine.name}
+    one, other = ledger
+    assert (one["offset"], one["partition"], one["window_start"], one["reason"]) == (
+        other["offset"],
+        other["partition"],
+        other["window_start"],
+        other["reason"],
+    )
+    headers = {found.headers for found in ground.read("native")}
+    assert headers <= {found.headers for found in ground.read("machine")}
+
+
+def test_the_answer_over_a_finished_range_is_that_of_the_stream(ground):
+    readings = Readings(ground, partitions=2, closes_after="1s")
+    chatty = on_watermark(early=every_record(10), late=every_record())
+    declared = {
+        "fixed": readings.stream.window(fixed("1m"), by="device", lateness="1h").trigger(chatty),
+        "sessions": readings.stream.window(sessions(gap="2s"), by="device").trigger(chatty),
+        "sliding": readings.stream.window(sliding("1m", every="20s"), by="device"),
+    }
+    for name, windowed in declared.items():
+        aggregation = windowed.aggregate(n=count(), levels=collect("level"), mean=mean("celsius"))
+        ground.app.table(ground.topic(name), aggregation)
+    ground.declare()
+    chance = random.Random(2)
+    for _ in range(4):
+        readings.send(
+            *(
+                reading(
+                    f"d{chance.randrange(4)}", chance.uniform(0, 120), level=chance.randrange(9)
+                )
+                for _ in range(50)
+            )
+        )
+    names = [ground.topic(f"{name}.windows") for name in declared]
+    for name in names:
+        run_batch(ground.graph, name, ground.site(threading.Event()), label="all")
+    with ground.running(*names):
+        for name in declared:
+            expected = readings.table(f"{name}.replay.all")
+            assert expected
+            ground.wait(
+                f"the table of {name}",
+                lambda name=name, expected=expected: (
+                    answers(readings.table(name)) == answers(expected)
+                ),
+            )
+
+
+def answers(table):
+    """The results of a table's windows, without how often they were given before."""
+    return {key: (row["n"], row["levels"], row["window_end"]) for key, row in table.items()}
+
+
+def test_windows_speak_by_the_clock_while_no_record_comes(ground):
+    readings = Readings(ground, partitions=1)
+    early = readings.stream.window(fixed("1h"), by="device").trigger(
+        on_watermark(early=every("2s"))
+    )
+    ground.app.stream(ground.topic("panes"), early.aggregate(n=count()))
+    ground.declare()
+    readings.send(reading("a", 1), reading("a", 2))
+    with ground.running(ground.topic("panes.windows")):
+        ground.wait("an early pane", lambda: [p["n"] for p in readings.panes()] == [2])
+
+
+def test_a_changed_aggregation_is_refused_before_anything_is_touched(ground):
+    readings = Readings(ground, partitions=1)
+    windowed = readings.stream.window(fixed("1m"), by="device")
+    ground.app.table(ground.topic("table"), windowed.aggregate(n=count(), top=top("celsius", 2)))
+    ground.declare()
+    name = ground.topic("table.windows")
+    with ground.running(name):
+        readings.send(reading("a", 1), reading("a", 100))
+        ground.wait("a row", lambda: readings.table() != {})
+    changed = App(ground.name)
+    stream = changed.stream(ground.topic("readings"), Reading, partitions=1)
+    windowed = stream.window(fixed("5m"), by="device")
+    changed.table(ground.topic("table"), windowed.aggregate(n=count(), top=top("celsius", 2)))
+    with pytest.raises(ConfigurationError) as refusal:
+        run_pipelines(changed.graph, [name], ground.site(threading.Event()))
+    assert refusal.value.code == "aggregation.changed"
+    assert "was FixedWindows(size 1m" in refusal.value.detail
+    assert "new name" in refusal.value.hint

@@ -30,8 +30,9 @@ from penstock.pipelines.reading import (
     records,
     topic_rows,
 )
+from penstock.pipelines.rollups.plan import finished_panes
 from penstock.pipelines.session import session
-from penstock.pipelines.sinks import lake_path, topic_options
+from penstock.pipelines.sinks import lake_path, row_options, topic_options
 from penstock.pipelines.sweeper import dead_letter
 from penstock.pipelines.writing import log_rows
 
@@ -66,8 +67,9 @@ def run_batch(
     pipeline = find_pipeline(graph, name)
     letters = replace(graph.dead_letters, name=f"{graph.dead_letters.name}.replay.{label}")
     output = f"{pipeline.writes.name}.replay.{label}"
+    late = replace(graph.late_records, name=f"{graph.late_records.name}.replay.{label}")
     topics = Topics(site.connection)
-    specs = [letters]
+    specs = [letters, late] if pipeline.aggregation else [letters]
     if not isinstance(pipeline.writes, Lake):
         specs.append(replace(pipeline.writes.topic, name=output))
     topics.declare(specs)
@@ -78,8 +80,11 @@ def run_batch(
     }
     with session(site.settings, site.places, name=f"{graph.app}.{name}.replay") as spark:
         try:
-            run = _Batch(pipeline, site, spark, ranges)
-            written = run.write(output)
+            run = _Batch(graph, pipeline, site, spark, ranges)
+            if pipeline.aggregation:
+                written = run.write_panes(output, late.name)
+            else:
+                written = run.write(output)
             buried = sum(run.bury(data, letters) for data in run.with_rejected())
         except (PySparkException, Py4JError) as error:
             raise of_query(error, pipeline) from error
@@ -94,11 +99,13 @@ class _Batch:
 
     def __init__(
         self,
+        graph: Graph,
         pipeline: Pipeline,
         site: Site,
         spark: SparkSession,
         ranges: Mapping[str, OffsetRange],
     ) -> None:
+        self._graph = graph
         self._pipeline = pipeline
         self._site = site
         self._spark = spark
@@ -120,8 +127,18 @@ class _Batch:
             return self._spark.read.format("delta").load(path).count()
         options = topic_options(data, self._site) | {"topic": output}
         log_rows(frame, data).write.format("kafka").options(**options).save()
-        ends = Topics(self._site.connection).ends(output)
-        return sum(high - low for low, high in ends.values())
+        return self._count(output)
+
+    def write_panes(self, output: str, late: str) -> int:
+        """Compute the final panes of a windowed aggregation; return how many there are."""
+        (data,) = self._pipeline.reads
+        if isinstance(data, Lake):
+            raise TypeError(f"{self._pipeline.name}: windows are over streams")
+        panes = finished_panes(
+            self._rows(data), self._graph, self._pipeline, into=output, late=late
+        )
+        panes.write.format("kafka").options(**row_options(self._site)).save()
+        return self._count(output)
 
     def with_rejected(self) -> list[OnLog]:
         """Return the inputs that hold dead letters."""
@@ -154,6 +171,10 @@ class _Batch:
             in_flight=rejected - buried,
             written=written,
         )
+
+    def _count(self, output: str) -> int:
+        ends = Topics(self._site.connection).ends(output)
+        return sum(high - low for low, high in ends.values())
 
     def _rows(self, data: OnLog) -> DataFrame:
         over = self._ranges[data.topic.name]

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from penstock.backbone.logrecord import Partition
 
-__all__ = ["Files", "Offsets", "committed_offsets", "offsets_of"]
+__all__ = ["Files", "Offsets", "committed_batches", "committed_offsets", "offsets_of"]
 
 Offsets = dict[Partition, int]
 
@@ -19,14 +19,19 @@ def committed_offsets(spark: SparkSession, checkpoint: str) -> Offsets:
     Spark writes ``offsets/N`` when it begins batch N and ``commits/N`` when the batch is done.
     """
     files = Files(spark)
-    done = [int(name) for name in files.names(f"{checkpoint}/commits") if name.isdecimal()]
+    done = committed_batches(files, checkpoint)
     if not done:
         return {}
     found: Offsets = {}
-    for line in files.text(f"{checkpoint}/offsets/{max(done)}").splitlines():
+    for line in files.text(f"{checkpoint}/offsets/{done[-1]}").splitlines():
         if line.startswith("{"):
             found |= offsets_of(line)
     return found
+
+
+def committed_batches(files: "Files", checkpoint: str) -> list[int]:
+    """Return the numbers of the finished batches that Spark still remembers, in order."""
+    return sorted(int(name) for name in files.names(f"{checkpoint}/commits") if name.isdecimal())
 
 
 def offsets_of(text: str | Mapping[str, Any] | None) -> Offsets:

@@ -21,6 +21,8 @@ from penstock.pipelines.checkpoint import Offsets, committed_offsets, offsets_of
 from penstock.pipelines.failures import of_query
 from penstock.pipelines.plan import checkpoint_of
 from penstock.pipelines.reading import DELETIONS, RECEIVED, REJECTED
+from penstock.pipelines.rollups.latesweeper import LateSweeper
+from penstock.pipelines.rollups.native import why_not_native
 from penstock.pipelines.sweeper import Sweeper
 
 __all__ = ["RunningPipeline"]
@@ -83,10 +85,15 @@ class RunningPipeline:
         self._site = site
         self._real_time = isinstance(pipeline.trigger, RealTime)
         self._sweeper = Sweeper(graph, pipeline, site, spark, into=graph.dead_letters.name)
+        checkpoint = checkpoint_of(graph, pipeline, site)
+        self._late: LateSweeper | None = None
+        if pipeline.aggregation and not why_not_native(pipeline):
+            self._late = LateSweeper(graph, pipeline, site, spark, checkpoint)
+        self._sweepers = [each for each in (self._sweeper, self._late) if each is not None]
         self._topics = Topics(_impatient(site.connection))
         self._totals = _Totals()
         self._seen = (-1, "")
-        self._reached = committed_offsets(spark, checkpoint_of(graph, pipeline, site))
+        self._reached = committed_offsets(spark, checkpoint)
         self._unswept = dict(self._reached)
         self._last: dict[str, Any] = {}
         self._trouble = ""
@@ -114,12 +121,13 @@ class RunningPipeline:
         """Take note of the last batches, and make the sweeper's position durable."""
         try:
             self._catch_up()
-            self._sweeper.save()
+            self._save()
         except TransientError:
             # What is not swept now is swept at the next start, from the durable position.
             self._trouble = "dead letters wait for the next start"
         finally:
-            self._sweeper.close()
+            for sweeper in self._sweepers:
+                sweeper.close()
 
     def ended(self, error: Exception | None) -> PartReport:
         """Return the last report."""
@@ -130,6 +138,8 @@ class RunningPipeline:
         if self._unswept:
             # Batches of an earlier run whose dead letters a crash may have kept from being written.
             self._sweeper.catch_up(self._unswept)
+            if self._late is not None:
+                self._late.catch_up_batches()
             self._unswept = {}
         for progress in self._fresh():
             start, end = _range(progress)
@@ -138,12 +148,18 @@ class RunningPipeline:
             self._totals.add(
                 progress, rejected=buried if self._real_time else rejected, buried=buried
             )
+            if self._late is not None and "addBatch" in progress["durationMs"]:
+                self._late.follow_batch(progress["batchId"], dropped=_dropped(progress))
             self._reached |= end
             self._seen = _identity(progress)
             self._last = progress
         if time.monotonic() - self._saved_at > _SAVE_SECONDS:
-            self._sweeper.save()
+            self._save()
             self._saved_at = time.monotonic()
+
+    def _save(self) -> None:
+        for sweeper in self._sweepers:
+            sweeper.save()
 
     def _fresh(self) -> Iterator[Any]:
         """Yield the progress that was not seen yet, oldest first."""
@@ -211,6 +227,10 @@ def _identity(progress: Any) -> tuple[int, str]:
 
 def _observed(progress: Any) -> list[dict[str, int]]:
     return [row.asDict() for row in (progress["observedMetrics"] or {}).values()]
+
+
+def _dropped(progress: Any) -> bool:
+    return any(each["numRowsDroppedByWatermark"] for each in progress["stateOperators"])
 
 
 def _range(progress: Any) -> tuple[Offsets, Offsets]:

@@ -9,7 +9,7 @@ from penstock.core.graph import Data, Lake, OnLog
 from penstock.pipelines.reading import kafka_options
 from penstock.pipelines.writing import log_rows
 
-__all__ = ["lake_path", "rows_writer", "stream_writer", "topic_options"]
+__all__ = ["lake_path", "row_options", "rows_writer", "stream_writer", "topic_options"]
 
 _LINGER_MILLISECONDS = 5
 """How long a record waits for company on its way out."""
@@ -30,18 +30,19 @@ def stream_writer(output: DataFrame, data: Data, site: Site) -> Any:
 
 def rows_writer(output: DataFrame, site: Site) -> Any:
     """Return the writer of rows that say themselves to which topic they go, at least once."""
-    return output.writeStream.format("kafka").options(**_writing(site))
+    return output.writeStream.format("kafka").options(**row_options(site))
 
 
 def topic_options(data: OnLog, site: Site) -> dict[str, str]:
     """Return how Spark's Kafka connector writes a topic."""
-    options = _writing(site) | {"topic": data.topic.name}
+    options = row_options(site) | {"topic": data.topic.name}
     if data.topic.partitioning == "round_robin":
         options["kafka.partitioner.ignore.keys"] = "true"
     return options
 
 
-def _writing(site: Site) -> dict[str, str]:
+def row_options(site: Site) -> dict[str, str]:
+    """Return how Spark's Kafka connector writes rows that say to which topic they go."""
     return kafka_options(site.connection) | {
         "kafka.linger.ms": str(_LINGER_MILLISECONDS),
         "kafka.max.request.size": str(site.connection.settings.max_message_bytes),

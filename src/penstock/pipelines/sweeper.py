@@ -6,11 +6,12 @@ sweeper's own position: one transaction for both. The position never passes a ro
 looked at, so a sweep that a crash prevented is made up for at the next start.
 """
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any, TypedDict
+from typing import Any, TypeAlias, TypedDict
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from penstock.backbone.positions import PositionStore, position_group
 from penstock.backbone.site import Site
@@ -24,23 +25,42 @@ from penstock.pipelines.checkpoint import Offsets
 from penstock.pipelines.gate import refused
 from penstock.pipelines.reading import OffsetRange, topic_rows
 
-__all__ = ["BATCH_RECORDS", "Letter", "Sweeper", "dead_letter"]
+__all__ = ["BATCH_RECORDS", "Found", "Letter", "Sweeper", "dead_letter"]
 
 BATCH_RECORDS = 500
 """Dead letters in one transaction."""
+
+
+class Letter(TypedDict):
+    """A dead letter as a producer takes it."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes | None]]
+
+
+Found: TypeAlias = tuple[int, int, list[Letter]]
+"""Partition, offset, and what is written because of the record there."""
 
 
 class Sweeper:
     """Follows one pipeline. Its errors are the backbone's; after one it can be called again."""
 
     def __init__(
-        self, graph: Graph, pipeline: Pipeline, site: Site, spark: SparkSession, *, into: str
+        self,
+        graph: Graph,
+        pipeline: Pipeline,
+        site: Site,
+        spark: SparkSession,
+        *,
+        into: str,
+        name: str = "deadletters",
     ) -> None:
         self._pipeline = pipeline
         self._site = site
         self._spark = spark
         self._into = into
-        self._name = f"deadletters.{graph.app}.{pipeline.name}"
+        self._name = f"{name}.{graph.app}.{pipeline.name}"
         self._inputs = {data.topic.name: data for data in pipeline.reads if data.kind != "lake"}
         self._position: Offsets | None = None
         self._saved: Offsets = {}
@@ -106,17 +126,21 @@ class Sweeper:
             self._position = position
         return self._position
 
+    def found(self, rows: DataFrame, data: OnLog) -> Iterator[Found]:
+        """Yield what is to be written, in order of partition and offset."""
+        for row in refused(rows, data).orderBy("partition", "offset").toLocalIterator():
+            letter = dead_letter(row, data, part=self._pipeline.name)
+            yield row["partition"], row["offset"], [letter]
+
     def _sweep(self, topic: str, over: OffsetRange) -> int:
-        data = self._inputs[topic]
         rows = topic_rows(self._spark, self._site.connection, topic, over=over)
-        found = iter(refused(rows, data).orderBy("partition", "offset").toLocalIterator())
+        found = self.found(rows, self._inputs[topic])
         written = 0
         while chunk := list(islice(found, BATCH_RECORDS)):
             with self._transaction() as producer:
-                for row in chunk:
-                    letter = dead_letter(row, data, part=self._pipeline.name)
+                for letter in (letter for _, _, letters in chunk for letter in letters):
                     producer.send(self._into, **letter)
-                passed = {(topic, row["partition"]): row["offset"] + 1 for row in chunk}
+                passed = {(topic, number): offset + 1 for number, offset, _ in chunk}
                 producer.commit(passed, group=position_group(self._name))
             written += len(chunk)
         return written
@@ -140,14 +164,6 @@ class _Transaction:
     def __exit__(self, *_: object) -> None:
         if not self._producer.dead:
             self._producer.abort()
-
-
-class Letter(TypedDict):
-    """A dead letter as a producer takes it."""
-
-    key: bytes | None
-    value: bytes | None
-    headers: list[tuple[str, bytes | None]]
 
 
 def dead_letter(row: Any, data: OnLog, *, part: str) -> Letter:

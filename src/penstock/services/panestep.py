@@ -79,9 +79,9 @@ class PaneStep:
         accept, read, believes = self._codecs[topic].accept, self._reader.read, self._believes
         for raw in records:
             try:
-                found = read(accept(raw.key(), raw.value()))
                 clock = micros(self._clock())
-                if found is not None and self._rollup.rule is not None:
+                found = read(accept(raw.key(), raw.value()), clock)
+                if found is not None:
                     _check(found[1])
             except DataError as error:
                 self._dead_letters.bury(raw, error, send)
@@ -93,8 +93,6 @@ class PaneStep:
             key, time, values = found
             source = str(raw.partition() or 0)
             origin = (source, raw.offset() or 0)
-            if self._rollup.rule is None:
-                time = clock
             if believes(time, clock):
                 elements: dict[bytes, list[Element]] = {key: [(time, values, origin)]}
                 came = Arrivals(clock=clock, source=source, newest=time, elements=elements)

@@ -58,7 +58,7 @@ def test_an_aggregation_is_explained_with_every_reason(penstock):
         "by_minute.windows  (windowed aggregation, on Spark)",
         "  computed by   the pane machine in Spark's state store",
         "  because       the trigger fires at other times than once, at the end of the window",
-        '                the watermark follows the slowest partition; Spark\'s follows="newest"',
+        "                the watermark follows the slowest partition; Spark's own follows the newest one",
         "                windows close on an idle stream (closes_after)",
         "                records ahead of the clock are set aside (ahead)",
         "                middle: Spark has no Quantile that gives the same answer",

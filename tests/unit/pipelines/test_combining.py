@@ -79,7 +79,7 @@ class OneByOne:
         for partition, own in groupby(sorted(given, key=itemgetter(0, 1)), itemgetter(0)):
             arrivals = Arrivals(clock=clock, source=str(partition), elements={}, ahead=[])
             for _, offset, time, ahead, record in own:
-                key, _, values = self.reader.read(record)
+                key, _, values = self.reader.read(record, clock)
                 if ahead:
                     arrivals.ahead.append((key, time, (str(partition), offset)))
                     continue
@@ -163,9 +163,6 @@ def facts(taken):
 def test_combined_records_give_the_panes_of_single_ones(
     *, windowing, by, names, time, moments, buckets, tasks
 ):
-    if time == "processing":
-        # A value that is first by the clock is not the one that happened first.
-        names = [name for name in names if name not in STAMPED] or ["records"]
     rollup = rows.declared(windowing, by, tuple(sorted(names)), ahead="20s", time=time)
     singly, combined = OneByOne(rollup), Combined(rollup, buckets)
     reader, clock, offset = RollupReader(rollup), 0, 0
@@ -173,7 +170,7 @@ def test_combined_records_give_the_panes_of_single_ones(
         clock += passed
         given = []
         for partition, record in readings:
-            happened = reader.read(record)[1] if time == "event" else clock
+            happened = reader.read(record, clock)[1]
             ahead = time == "event" and happened > clock + AHEAD_OF_CLOCK
             given.append((partition, offset, happened, ahead, record))
             offset += 1
@@ -194,7 +191,7 @@ def test_a_task_without_records_says_nothing_and_one_with_distrusted_ones_only_d
     came = [unpack_arrivals(each) for each in batch.column(PAYLOAD).to_pylist()]
     assert [(each.clock, each.source, each.newest) for each in came] == [(5, "3", None)] * 2
     assert [ahead for each in came for ahead in each.ahead] == [
-        (RollupReader(rollup).read(far)[0], 50 * SECOND, ["3", 7])
+        (RollupReader(rollup).read(far, 0)[0], 50 * SECOND, ["3", 7])
     ]
 
 

@@ -10,12 +10,14 @@ from penstock.errors import DataError
 __all__ = ["decode", "encode", "pack", "unpack"]
 
 _VERSION = 1
-_BIG_INT = 1
-"""The code of whole numbers that 64 bits do not hold: sums may grow to them."""
+_BIG_INT, _BIG_KEYS = 1, 2
+"""The codes of whole numbers that 64 bits do not hold, and of dicts that have such keys."""
 _FIELDS = tuple(WindowState.__slots__)
 
 
-def _from_extension(_code: int, data: memoryview) -> int:
+def _from_extension(code: int, data: memoryview) -> Any:
+    if code == _BIG_KEYS:
+        return dict(_DECODER.decode(data))
     return int.from_bytes(data, "big", signed=True)
 
 
@@ -68,11 +70,18 @@ def _with_extensions(value: Any) -> Any:
     match value:
         case bool():
             return value
-        case int() if not -(2**63) <= value < 2**64:
+        case int() if _is_big(value):
             size = value.bit_length() // 8 + 1
             return msgspec.msgpack.Ext(_BIG_INT, value.to_bytes(size, "big", signed=True))
         case list() | tuple():
             return [_with_extensions(each) for each in value]
+        case dict() if any(_is_big(key) for key in value):
+            pairs = [[_with_extensions(part) for part in pair] for pair in value.items()]
+            return msgspec.msgpack.Ext(_BIG_KEYS, _ENCODER.encode(pairs))
         case dict():
-            return {_with_extensions(key): _with_extensions(each) for key, each in value.items()}
+            return {key: _with_extensions(each) for key, each in value.items()}
     return value
+
+
+def _is_big(value: Any) -> bool:
+    return isinstance(value, int) and not -(2**63) <= value < 2**64

@@ -77,4 +77,7 @@ def _is_count(value: Any, name: str) -> bool:
 
 
 def _span(micros: int) -> str:
-    return "for ever" if micros >= END else duration_text(micros * MICROSECOND)
+    if micros >= END:
+        return "for ever"
+    whole, rest = divmod(micros, 1000)
+    return duration_text(whole * 1000 * MICROSECOND) + (f"{rest}us" if rest else "")

@@ -46,19 +46,21 @@ class RollupReader:
             (compile_row(group.expression), to_plain(group.type)) for group in rollup.groups
         ]
         self._measures = [_measure(measure) for measure in rollup.measures]
+        self._by_clock = rollup.rule is None
         self._time = event_time_of(rollup.schema)
 
-    def read(self, record: Any) -> tuple[bytes, int, list[Any]] | None:
-        """Return the group's key, the event time and the values; None: it was not selected.
+    def read(self, record: Any, clock: int) -> tuple[bytes, int, list[Any]] | None:
+        """Return the group's key, the time and the values; None: it was not selected.
 
-        The event time is 0 where the record has none.
+        The time is the event time, or the clock where windows are in processing time; 0 where the
+        record has none.
         """
         row = record
         for step in self._steps:
             row = step(row)
             if row is None:
                 return None
-        time = self._time(record)
+        time = clock if self._by_clock else self._time(record)
         key = encode([plain(value(row)) for value, plain in self._groups])
         return key, time, [measure(row, time) for measure in self._measures]
 

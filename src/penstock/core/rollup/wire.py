@@ -21,6 +21,7 @@ from penstock.core.rollup.panerecord import Shape, has_instants, pane_record_typ
 from penstock.core.rollup.plainvalues import from_plain
 from penstock.core.rollup.reader import GroupKey
 from penstock.core.rollup.resolve import Rollup
+from penstock.errors import DataError
 
 __all__ = ["Destination", "OutgoingRecord", "PaneWire"]
 
@@ -46,6 +47,7 @@ class Destination:
     shape: Shape
     max_record_bytes: int
     late_topic: str
+    dead_letter_topic: str
 
     @classmethod
     def of(cls, graph: Graph, part: Pipeline | Service) -> Self:
@@ -60,6 +62,7 @@ class Destination:
             shape=data.kind,
             max_record_bytes=data.topic.max_record_bytes,
             late_topic=graph.late_records.name,
+            dead_letter_topic=graph.dead_letters.name,
         )
 
 
@@ -81,13 +84,26 @@ class PaneWire:
 
     def records(self, given: Given) -> Iterator[OutgoingRecord]:
         """Yield the records of one moment; what a pane withdraws comes right before it."""
-        write = self._to_table if self._to.shape == "table" else self._to_stream
         for key, pane in given.panes:
-            yield from write(self._groups.unpack(key), pane)
+            yield from self._pane(self._groups.unpack(key), pane, given.clock)
         for key, late in given.late:
             yield self._late(key, late, given.watermark)
         for ahead in given.ahead:
             yield self._ahead(ahead, given.clock)
+
+    def _pane(self, groups: list[Any], pane: Pane, clock: int) -> list[OutgoingRecord]:
+        """Return the records of a pane; one that its topic does not take becomes a dead letter."""
+        try:
+            if self._to.shape == "table":
+                return list(self._to_table(groups, pane))
+            return list(self._to_stream(groups, pane))
+        except DataError as error:
+            place = {"part": self._to.part, "group": groups, "window": self._window(pane.window)}
+            marks = {"reason": error.message, "code": error.code, "part": self._to.part}
+            marks |= {"topic": self._to.topic, "at": _instant(clock).isoformat()}
+            headers = tuple((HEADER_PREFIX + name, text.encode()) for name, text in marks.items())
+            value = msgspec.json.encode(place)
+            return [OutgoingRecord(self._to.dead_letter_topic, None, value, headers)]
 
     def _to_stream(self, groups: list[Any], pane: Pane) -> Iterator[OutgoingRecord]:
         for window, value in pane.withdraws:

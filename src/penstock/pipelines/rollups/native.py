@@ -36,7 +36,7 @@ __all__ = ["EVENT_AT", "WINDOW", "native_panes", "why_not_native", "window_of"]
 _MILLISECOND = 1000
 EVENT_AT = "_event_at"
 WINDOW = "_window"
-_NATIVE = Collect | Count | Distinct | First | Last | Max | Mean | Min | Sum | Variance
+_NATIVE = (Collect, Count, Distinct, First, Last, Max, Mean, Min, Sum, Variance)
 _LOW_HALF = 0xFFFFFFFF
 
 
@@ -77,7 +77,7 @@ def _about_watermark(rollup: Rollup, partitions: int) -> Iterator[str]:
         yield "windows are in processing time"
         return
     if rule.follows == "slowest" and partitions > 1:
-        yield 'the watermark follows the slowest partition; Spark\'s follows="newest"'
+        yield "the watermark follows the slowest partition; Spark's own follows the newest one"
     if rule.closes_after is not None:
         yield "windows close on an idle stream (closes_after)"
     if rule.ahead is not None:
@@ -88,7 +88,7 @@ def _about_watermark(rollup: Rollup, partitions: int) -> Iterator[str]:
 
 def _about(measure: Measure) -> Iterator[str]:
     word = type(measure.combiner).__name__
-    if not isinstance(measure.combiner, _NATIVE):
+    if type(measure.combiner) not in _NATIVE:
         yield f"{measure.name}: Spark has no {word} that gives the same answer"
     elif measure.type == Scalar("decimal"):
         yield f"{measure.name}: {word} of decimals is exact to 38 digits only here"

@@ -48,10 +48,12 @@ def streamed_panes(
     )
 
 
-def finished_panes(rows: DataFrame, graph: Graph, pipeline: Pipeline, *, into: str) -> DataFrame:
+def finished_panes(
+    rows: DataFrame, graph: Graph, pipeline: Pipeline, *, into: str, late: str
+) -> DataFrame:
     """Return the records that hold the final answer over rows that are all there will be."""
     rollup = rollup_of(pipeline).finished()
-    to = replace(Destination.of(graph, pipeline), topic=into)
+    to = replace(Destination.of(graph, pipeline), topic=into, late_topic=late)
     spark = rows.sparkSession
     numbers = bucket_numbers(spark, int(spark.conf.get("spark.sql.shuffle.partitions") or 1))
     plain = plain_rows(rows, _input(pipeline), rollup)

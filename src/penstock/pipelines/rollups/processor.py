@@ -55,13 +55,11 @@ class PaneProcessor(StatefulProcessor):
 
 def outgoing(records: Iterable[OutgoingRecord]) -> pd.DataFrame:
     """Return records as a frame with the columns that Spark's Kafka sink takes."""
-    columns = ("topic", "key", "value", "headers")
-    rows = list(records)
-    if not rows:
-        return pd.DataFrame({each: [] for each in columns})
-    topics, keys, values, headers = zip(*rows, strict=True)
-    named = [[{"key": name, "value": text} for name, text in each] for each in headers]
-    return pd.DataFrame(dict(zip(columns, (topics, keys, values, named), strict=True)))
+    names = ["topic", "key", "value", "headers"]
+    rows = [
+        (*row[:3], [{"key": name, "value": text} for name, text in row.headers]) for row in records
+    ]
+    return pd.DataFrame(rows, columns=names, dtype=object)
 
 
 class _MapStore:

@@ -203,5 +203,9 @@ def test_finishing_closes_every_window():
 
 
 def test_whole_numbers_of_any_size_are_kept():
-    held = {"sum": [2**70, -(2**90)], "small": [1, -1, 2**63, True, None, 0.5, b"x"]}
+    held = {
+        "sum": [2**70, -(2**90)],
+        "different": {2**80: True, 5: [2**81]},
+        "small": [1, -1, 2**63, True, None, 0.5, b"x"],
+    }
     assert decode(encode(held)) == held

@@ -49,10 +49,10 @@ def reading(device, seconds, celsius=0.0, price="0"):
 class Run:
     """One aggregation, record by record, into a stream or a table."""
 
-    def __init__(self, declare, shape="stream", **options):
+    def __init__(self, declare, shape="stream", max_record="1MiB", **options):
         app = App("demo")
         readings = app.stream("readings", Reading, **options)
-        getattr(app, shape)("result", declare(readings), on="services")
+        getattr(app, shape)("result", declare(readings), on="services", max_record=max_record)
         graph = app.graph.verified()
         part = graph.part("result.windows")
         rollup = rollup_of(part)
@@ -65,7 +65,7 @@ class Run:
     def take(self, *records):
         found = []
         for each in records:
-            key, time, values = self.reader.read(each)
+            key, time, values = self.reader.read(each, self.clock)
             origin = ("3", self.offset)
             self.offset += 1
             believed = self.bucket._mark.rule.believes(time, self.clock)
@@ -182,6 +182,24 @@ def test_count_windows_say_which_records_they_hold():
     assert (pane["window_start"], pane["window_end"]) == (0, 2)
     assert (pane["values"], pane["last"], pane["at"]) == ([1.0, 3.0], 3.0, None)
     assert pane["spread"] == pytest.approx(2.0)
+
+
+def test_a_pane_too_large_for_its_topic_is_a_dead_letter_that_names_its_window():
+    run = Run(
+        lambda s: s.window(counted(2), by="device").aggregate(
+            names=collect("repeat(device, 1000)")
+        ),
+        max_record="1KiB",
+    )
+    name = "a" * 400
+    (letter,) = run.take(reading(name, 0), reading(name, 1))
+    assert letter.topic == "demo.dead-letters"
+    assert msgspec.json.decode(letter.value) == {
+        "part": "result.windows",
+        "group": [name],
+        "window": [0, 2],
+    }
+    assert dict(letter.headers)["penstock.code"] == b"data.too-large"
 
 
 def test_what_no_record_can_hold_is_null():

@@ -1,0 +1,117 @@
+"""The late records of Spark's own windows, which drops them in silence.
+
+A batch says how many rows its windows did not take. Only where there are any, exactly the offsets
+of the batch are read again, and the records that were late for it written to the ledger. Spark
+takes for late what ends before the watermark of the batch before; its offset log has both.
+"""
+
+import json
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
+
+from penstock.backbone.site import Site
+from penstock.core.graph import Graph, OnLog, Pipeline
+from penstock.core.panes.bucket import Given
+from penstock.core.panes.pane import LateElement
+from penstock.core.panes.times import plus
+from penstock.core.rollup.reader import GroupKey
+from penstock.core.rollup.resolve import rollup_of
+from penstock.core.rollup.wire import Destination, PaneWire
+from penstock.pipelines.checkpoint import Files, Offsets, committed_batches, offsets_of
+from penstock.pipelines.rollups.frame import OFFSET, PARTITION, TIME, group, plain_rows
+from penstock.pipelines.rollups.native import EVENT_AT, WINDOW, window_of
+from penstock.pipelines.sweeper import Found, Letter, Sweeper
+
+__all__ = ["LateSweeper"]
+
+_MILLISECOND = 1000
+
+
+class _Planned(NamedTuple):
+    """What Spark wrote down when it began a batch."""
+
+    end: Offsets
+    watermark: int
+    """In microseconds."""
+
+
+class LateSweeper(Sweeper):
+    """Follows one pipeline that Spark's own windows compute, batch by batch."""
+
+    def __init__(
+        self, graph: Graph, pipeline: Pipeline, site: Site, spark: SparkSession, checkpoint: str
+    ) -> None:
+        super().__init__(graph, pipeline, site, spark, into=graph.late_records.name, name="late")
+        self._rollup = rollup_of(pipeline)
+        self._wire = PaneWire(self._rollup, Destination.of(graph, pipeline))
+        self._files = Files(spark)
+        self._checkpoint = checkpoint
+        self._offsets = f"{checkpoint}/offsets"
+        self._watermark = 0
+
+    def follow_batch(self, batch: int, *, dropped: bool) -> int:
+        """Take note of a finished batch; return how many late records it made to be written."""
+        before, planned = self._planned(batch - 1), self._planned(batch)
+        self._watermark = before.watermark
+        return self.follow(before.end, planned.end, rejected=dropped)
+
+    def catch_up_batches(self) -> None:
+        """Look at every finished batch whose late records a crash may have kept from being written.
+
+        Spark remembers its last hundred batches.
+        """
+        known = {-1, *map(int, filter(str.isdecimal, self._files.names(self._offsets)))}
+        for batch in committed_batches(self._files, self._checkpoint):
+            if batch - 1 in known:
+                self.follow_batch(batch, dropped=True)
+
+    def found(self, rows: DataFrame, data: OnLog) -> Iterator[Found]:
+        """Yield the records that were late, once for each window that did not take them."""
+        groups = [group(index) for index in range(len(self._rollup.groups))]
+        plain = plain_rows(rows, data, self._rollup)
+        windowed = plain.withColumn(EVENT_AT, F.timestamp_micros(TIME)).select(
+            PARTITION, OFFSET, TIME, *groups, window_of(self._rollup)
+        )
+        bounds = [f"unix_micros({WINDOW}.{each}) as {each}" for each in ("start", "end")]
+        late = windowed.selectExpr(PARTITION, OFFSET, TIME, *groups, *bounds).where(
+            f"end <= {self._watermark}L"
+        )
+        rows_by_place = groupby(
+            late.orderBy(PARTITION, OFFSET, "start").toLocalIterator(),
+            itemgetter(PARTITION, OFFSET),
+        )
+        for (partition, offset), several in rows_by_place:
+            elements = [self._late_element(row, groups) for row in several]
+            given = Given(self._watermark, 0, late=elements)
+            letters: list[Letter] = [
+                {"key": entry.key, "value": entry.value, "headers": []}
+                for entry in self._wire.records(given)
+            ]
+            yield partition, offset, letters
+
+    def _late_element(self, row: Any, groups: list[str]) -> tuple[bytes, LateElement]:
+        expired = self._watermark >= plus(row["end"], self._rollup.windowing.lateness)
+        element = LateElement(
+            row[TIME],
+            None,
+            (row["start"], row["end"]),
+            "expired" if expired else "closed",
+            self._watermark - row[TIME],
+            (str(row[PARTITION]), row[OFFSET]),
+        )
+        return GroupKey(self._rollup.groups).pack([row[each] for each in groups]), element
+
+    def _planned(self, batch: int) -> _Planned:
+        if batch < 0:
+            return _Planned({}, 0)
+        _, said, *sources = self._files.text(f"{self._offsets}/{batch}").splitlines()
+        end: Offsets = {}
+        for line in sources:
+            if line.startswith("{"):
+                end |= offsets_of(line)
+        return _Planned(end, json.loads(said)["batchWatermarkMs"] * _MILLISECOND)
