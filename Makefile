@@ -5,10 +5,10 @@ BIN := .venv/bin
 CHECKED := src apps tests bench scripts
 export PYTHON
 
-.PHONY: help setup demo test check unit chaos format lock clean
+.PHONY: help setup demo test check unit chaos bench-services format lock clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## make .venv and fetch the jars
 	@sh scripts/setup.sh
@@ -31,6 +31,9 @@ unit: setup ## the tests that need neither broker nor JVM
 
 chaos: setup ## play every fault scenario of the services with several seeds (half an hour)
 	$(BIN)/python tests/chaos/run.py
+
+bench-services: setup ## services beside Kafka Streams and Quix (ten minutes)
+	$(BIN)/python bench/services/compare.py
 
 format: setup ## format the code and mend what the linter can
 	$(BIN)/ruff format $(wildcard $(CHECKED))

@@ -36,6 +36,7 @@ SETTINGS = Settings(
 )
 PATIENCE = 90.0
 STATE_DIR = "STATE_DIR_OF_TEST"
+STANDBY = "STANDBY_OF_TEST"
 REMINDER = timedelta(seconds=1)
 
 
@@ -181,7 +182,12 @@ def committed_records(kafka: Connection, topic: str) -> int:
 
 def on_disk(directory: str) -> Settings:
     """Return the settings with state on a disk."""
-    services = replace(SETTINGS.services, state="disk", state_dir=str(directory))
+    services = replace(
+        SETTINGS.services,
+        state="disk",
+        state_dir=str(directory),
+        standby=os.environ.get(STANDBY, "off"),
+    )
     return replace(SETTINGS, services=replace(services, snapshot_interval=timedelta(seconds=1)))
 
 

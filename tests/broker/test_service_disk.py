@@ -79,3 +79,33 @@ def test_a_worker_killed_again_and_again_with_state_on_disk_counts_exactly(kafka
             worker.kill()
     with kit.InProcess(kafka, app, "count", state_dir=tmp_path):
         check(kafka, app)
+
+
+def test_a_standby_copy_makes_taking_over_a_matter_of_reading_what_it_lacks(
+    kafka, app, tmp_path, caplog, monkeypatch
+):
+    caplog.set_level(logging.INFO, logger="penstock.services")
+    monkeypatch.setenv(kit.STANDBY, "on")
+    settings = kit.on_disk(tmp_path / "heir")
+    with (
+        kit.InProcess(kafka, app, "count", state_dir=tmp_path / "first") as first,
+        kit.InThread(kafka, app, "count", settings=settings) as heir,
+    ):
+        kit.eventually(
+            lambda: heir.last("count") and heir.last("count").metrics["running_partitions"] == 1,
+            what="each has a partition",
+        )
+        for _ in range(3):
+            kit.send_words(kafka, app, words(10_000))
+            kit.all_counted(kafka, app)
+        copy = lambda: heir.last("count").metrics.get("standby_records", 0)  # noqa: E731
+        kit.eventually(lambda: copy() > KEYS, what="the heir follows the share of the first")
+        caplog.clear()
+        first.kill()
+        kit.send_words(kafka, app, words(1_000))
+        check(kafka, app)
+    (taken,) = [line for line in caplog.messages if "restored" in line]
+    read, end = (int(word) for word in taken.rpartition(": ")[2].split(" of "))
+    assert read < 100
+    assert end > KEYS
+    assert heir.error is None

@@ -104,6 +104,9 @@ class ServiceSettings:
     http_port: int = _setting(0, "loopback port for /metrics and /health; 0: none")
     state: str = _setting("memory", "where state is held: 'memory', or 'disk' (larger than memory)")
     state_dir: str = _setting("", "where state on disk lives; empty: the project's directory")
+    standby: str = _setting(
+        "off", "'on': each worker keeps a copy on disk of the state that others have"
+    )
     snapshot_interval: timedelta = _setting(
         timedelta(seconds=10), "how old state on disk may be: what is newer is read again"
     )

@@ -200,6 +200,10 @@ class Assignment:
         # Copied: the reporter asks from a thread of its own.
         return [held.task for held in list(self._held.values()) if held.task is not None]
 
+    def partitions(self) -> set[Partition]:
+        """Return the partitions of all shares, running or on their way up."""
+        return {partition for held in self._held.values() for partition in held.partitions}
+
     def takeovers(self) -> list[Takeover]:
         """Return what is still on its way up."""
         return [held.takeover for held in list(self._held.values()) if held.task is None]

@@ -99,6 +99,7 @@ class Reporter:
         found["restored_records"] = sum(each.restored for each in restoring)
         found["restore_expected_records"] = sum(each.expected for each in restoring)
         found["running_partitions"] = len(assignment.running)
+        found["standby_records"] = self._worker.standby_records()
         return found | {f"state_{name}": number for name, number in self._facts().items()}
 
     def _facts(self) -> Counter[str]:

@@ -52,6 +52,8 @@ class _Label(msgspec.Struct, frozen=True, kw_only=True):
 class Shelf:
     """An open copy. ``position`` is where the changelog is to be read from; None: from its start.
 
+    ``private``: it is a copy for this run alone, because another process has the directory.
+
     Anything that goes wrong with the disk is a TransientError, and is kept in ``trouble``: a copy
     that failed once is thrown away when it is closed. Not for several threads at once.
     """
@@ -61,7 +63,7 @@ class Shelf:
         self.position: int | None = None
         self.trouble: TransientError | None = None
         self._identity = identity
-        self._private = private
+        self.private = private
         self._database = Rdict(str(path), _options(), access_type=AccessType.read_write())
         self._use(_label(self._database.get(_LABEL_KEY)))
 
@@ -122,7 +124,7 @@ class Shelf:
         """Let go of the directory; remove it where it failed or was nobody's but ours."""
         with suppress(Exception):  # what it could not write is on the changelog
             self._database.close()
-        if self.trouble is not None or self._private:
+        if self.trouble is not None or self.private:
             shutil.rmtree(self.path, ignore_errors=True)
 
     def _use(self, label: _Label | None) -> None:

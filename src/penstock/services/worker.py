@@ -31,6 +31,7 @@ from penstock.services.task import Delivery, Task, share_of
 
 if TYPE_CHECKING:
     from penstock.services.shelf import Shelf
+    from penstock.services.standby import Standby
 
 __all__ = ["MAX_TAKEOVERS", "Worker"]
 
@@ -67,6 +68,7 @@ class Worker:
         self._connection = _patient(site)
         self._topics = Topics(self._connection)
         self._consumer: Consumer | None = None
+        self._standby: Standby | None = None
         self._executor = ThreadPoolExecutor(
             MAX_TAKEOVERS, thread_name_prefix=f"{service.name}-takeover"
         )
@@ -79,19 +81,27 @@ class Worker:
 
     def run(self) -> None:
         """Work until told to stop; then commit, leave the group and return."""
-        backoff = delays()
+        self._standby = self._start_standby()
         with self._executor:
-            while not self._site.stop.is_set():
-                began = monotonic()
-                try:
-                    self._work()
-                except (TransientError, FencedError) as error:
-                    LOG.warning("%s starts again: %s", self.group, error)
-                    self.trouble = error.message
-                    self.measures.restarts += 1
-                    if monotonic() - began > 2 * LONGEST_DELAY.total_seconds():
-                        backoff = delays()
-                    self._site.stop.wait(next(backoff))
+            try:
+                self._work_on()
+            finally:
+                if self._standby is not None:
+                    self._standby.close()
+
+    def _work_on(self) -> None:
+        backoff = delays()
+        while not self._site.stop.is_set():
+            began = monotonic()
+            try:
+                self._work()
+            except (TransientError, FencedError) as error:
+                LOG.warning("%s starts again: %s", self.group, error)
+                self.trouble = error.message
+                self.measures.restarts += 1
+                if monotonic() - began > 2 * LONGEST_DELAY.total_seconds():
+                    backoff = delays()
+                self._site.stop.wait(next(backoff))
 
     def _work(self) -> None:
         """Be a member of the group from joining to leaving."""
@@ -149,6 +159,7 @@ class Worker:
             if now >= tick_at:
                 tick_at = now + _TICK_SECONDS
                 self.trouble = consumer.trouble() or self._outside()
+                self._stand_by()
                 if self._skip_marks(consumer):
                     commit_at = now
             if now >= commit_at or self._full():
@@ -250,19 +261,48 @@ class Worker:
             shelf=self._shelf(number),
         )
 
+    @property
+    def _on_disk(self) -> bool:
+        service = self._service
+        return self._settings.state == "disk" and service.keeps_state and not service.aggregation
+
     def _shelf(self, number: int) -> "Shelf | None":
         """Open the state on disk of a share, where there is to be one."""
-        service = self._service
-        if self._settings.state != "disk" or not service.keeps_state or service.aggregation:
+        if not self._on_disk:
             return None
+        if self._standby is not None:
+            self._standby.give(number)
+        return self._open_shelf(number)
+
+    def _open_shelf(self, number: int) -> "Shelf":
         # Imported here: most workers do without.
         from penstock.services.shelf import open_shelf
 
-        changelog = self._graph.changelog(service).name
         own = self._settings.state_dir
         directory = Path(own) if own else self._site.places.state
-        identity = [self._topics.identity(changelog), *map(spec_identity, service.states)]
-        return open_shelf(directory / self.group / str(number), identity="\n".join(identity))
+        changelog = self._graph.changelog(self._service).name
+        states = map(spec_identity, self._service.states)
+        identity = "\n".join([self._topics.identity(changelog), *states])
+        return open_shelf(directory / self.group / str(number), identity=identity)
+
+    def _start_standby(self) -> "Standby | None":
+        if not self._on_disk or self._settings.standby != "on":
+            return None
+        from penstock.services.standby import Standby
+
+        changelog = self._graph.changelog(self._service).name
+        return Standby(self._connection, changelog, open_copy=self._open_shelf)
+
+    def standby_records(self) -> int:
+        """Return how far the copies of other workers' changelogs have come, in all."""
+        return 0 if self._standby is None else sum(self._standby.behind().values())
+
+    def _stand_by(self) -> None:
+        """Let copies be kept of the shares that are not ours."""
+        if self._standby is not None and self.joined:
+            count = self._graph.changelog(self._service).partitions
+            ours = {number for _, number in self.assignment.partitions()}
+            self._standby.keep(set(range(count)) - ours)
 
     def _snapshot(self) -> None:
         """Tell the tasks where their changelogs end, so that what is on disk knows its place."""

@@ -1,0 +1,84 @@
+"""Sets up what services are compared with: Kafka Streams from jars, Quix in its own environment.
+
+Everything lies in the user's cache, beside the jars of Penstock; the second time it is there.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+from penstock.machine.jars import Jar, JarSet, jar_paths
+from penstock.machine.mirror import configured_mirror
+from penstock.machine.places import cache_dir
+
+HERE = Path(__file__).parent
+# What Kafka Streams needs beside the broker's own jars, by SHA-512.
+STREAMS = {
+    "org.apache.kafka:kafka-streams:4.3.1": (
+        "bd45f9bd4ec9232daf4d96334af5655f35c04de8baa569b86ac7c9d12266e0dc"
+        "8cf82d0979fc9b5b8d069a6a9a98dcb3a7074b1ec05083af8fde7df91ae4ef3e"
+    ),
+    "org.rocksdb:rocksdbjni:10.1.3": (
+        "e30d5072fa69e9c50fd1c2a907ee6c9213e1b07d0e96d431385d0a4bc5ea1114"
+        "0ecc9dd4e5754b5259c8e9aae4d896a85ee9df5bc335e6fea8e2f63226afde98"
+    ),
+}
+QUIX = "quixstreams==3.28.1"
+SECONDS = 120
+
+
+def home() -> Path:
+    return cache_dir() / "bench"
+
+
+def streams_classpath() -> str:
+    """Return the class path of the Kafka Streams peer, fetched and compiled."""
+    jars = [_fetched(coordinates, sha512) for coordinates, sha512 in STREAMS.items()]
+    below = [*jars, *jar_paths(JarSet.KAFKA)]
+    source = HERE / "StreamsPeer.java"
+    classes = home() / f"classes-{hashlib.sha256(source.read_bytes()).hexdigest()[:12]}"
+    path = os.pathsep.join(map(str, below))
+    if not classes.exists():
+        javac = shutil.which("javac")
+        if javac is None:
+            raise SystemExit("no javac: Kafka Streams cannot be compared with")
+        subprocess.run([javac, "-cp", path, "-d", str(classes), str(source)], check=True)
+    return os.pathsep.join([str(classes), path])
+
+
+def quix_python() -> Path:
+    """Return the Python of the environment that has Quix."""
+    place = home() / QUIX.replace("==", "-")
+    python = place / "bin" / "python"
+    if not (place / "ready").exists():
+        venv.create(place, with_pip=True, clear=True)
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", QUIX], check=True)
+        (place / "ready").touch()
+    return python
+
+
+def _fetched(coordinates: str, sha512: str) -> Path:
+    group, artifact, version = coordinates.split(":")
+    jar = Jar(JarSet.KAFKA, group, artifact, version, 0, "")
+    target = home() / jar.file_name
+    if target.exists():
+        return target
+    print(f"fetching {coordinates}", file=sys.stderr)
+    mirror = configured_mirror()
+    request = Request(mirror.address(jar.repository_path))  # noqa: S310 - see Mirror
+    if mirror.authorization:
+        request.add_unredirected_header("Authorization", mirror.authorization)
+    with urlopen(request, timeout=SECONDS) as response:  # noqa: S310 - see Mirror
+        body = response.read()
+    if hashlib.sha512(body).hexdigest() != sha512:
+        raise SystemExit(f"{coordinates} is not the jar that was measured with")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_suffix(".part")
+    partial.write_bytes(body)
+    partial.rename(target)
+    return target
