@@ -103,10 +103,10 @@ def test_panes_with_early_and_late_firings_and_retractions(ground):
     readings.send(reading("a", 3, 30.0), reading("a", 3000, 0.0))
     with ground.running(*parts):
         ground.wait("a late pane", lambda: any(pane["pane"] == "late" for pane in readings.panes()))
-        readings.send(reading("a", 4, 1.0))
-        ground.wait("the ledger", lambda: len(ground.read("late")) >= 2)
         row = ("a", instant(0))
         ground.wait("the table", lambda: readings.table().get(row, {}).get("readings") == 3)
+        readings.send(reading("a", 4, 1.0))
+        ground.wait("the ledger", lambda: len(ground.read("late")) >= 2)
     of_a = [pane for pane in readings.panes() if pane["window_start"] == instant(0)]
     of_a = [pane for pane in of_a if pane["device"] == "a"]
     facts = ("pane", "pane_index", "withdrawn", "readings", "fahrenheit")
