@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from penstock.backbone.connection import Connection
 from penstock.backbone.groups import Groups
 from penstock.backbone.logrange import LATEST
 from penstock.backbone.logreader import LogReader
-from penstock.backbone.producer import Producer
+from penstock.backbone.producer import Producer, SendLimits
 from penstock.backbone.topics import Topics
 from penstock.core.report import decode_report
 from penstock.core.topic import TopicSpec
@@ -170,7 +171,8 @@ def _watch(kafka: Connection, topic: str, taken: list[float], stop: threading.Ev
 def _send_steadily(kafka: Connection, *, rate: int, seconds: int) -> None:
     encode, pause = msgspec.json.Encoder().encode, threading.Event()
     began = time.perf_counter()
-    with Producer(kafka) as producer:
+    # The sender does not wait for company: it is not what is measured.
+    with Producer(kafka, limits=SendLimits(linger=timedelta())) as producer:
         for number in range(rate * seconds):
             wait = began + number / rate - time.perf_counter()
             if wait > 0:

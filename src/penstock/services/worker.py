@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
-from math import inf
 from operator import methodcaller
 from pathlib import Path
 from time import monotonic, time
@@ -25,6 +24,7 @@ from penstock.services.assignment import Assignment
 from penstock.services.blame import LOG
 from penstock.services.delivery import AtLeastOnce, AtMostOnce, ExactlyOnce
 from penstock.services.measures import Measures
+from penstock.services.pace import Pace
 from penstock.services.statecodec import spec_identity
 from penstock.services.takeover import LONGEST_DELAY, Ground, MarkingDelivery, delays
 from penstock.services.task import Delivery, Task, share_of
@@ -141,42 +141,44 @@ class Worker:
         self.assignment.lost(partitions)
 
     def _loop(self, consumer: Consumer) -> None:
-        interval = self._settings.commit_interval.total_seconds()
-        commit_at, tick_at, snapshot_at = inf, 0.0, 0.0
+        settings = self._settings
+        pace = Pace(settings.commit_interval.total_seconds())
+        tick_at = snapshot_at = 0.0
         while not self._site.stop.is_set():
             self.assignment.settle(consumer)
             self.assignment.release(consumer)
-            records = consumer.consume(self._settings.poll_batch, self._wait(commit_at))
+            records = consumer.consume(settings.poll_batch, self._wait(pace.commit_at))
             now = monotonic()
             if records:
-                commit_at = min(commit_at, now + interval)
+                pace.took(now, backlog=len(records) >= settings.poll_batch)
                 self._handle(records)
                 began, now = now, monotonic()
                 self.measures.handling_seconds += now - began
             if self._tick():
-                commit_at = min(commit_at, now + interval)
+                pace.took(now, backlog=False)
                 now = monotonic()
             if now >= tick_at:
                 tick_at = now + _TICK_SECONDS
                 self.trouble = consumer.trouble() or self._outside()
                 self._stand_by()
                 if self._skip_marks(consumer):
-                    commit_at = now
-            if now >= commit_at or self._full():
+                    pace.hurry(now)
+            if now >= pace.commit_at or self._full():
                 if now >= snapshot_at:
-                    snapshot_at = now + self._settings.snapshot_interval.total_seconds()
+                    snapshot_at = now + settings.snapshot_interval.total_seconds()
                     self._snapshot()
-                self._commit()
-                commit_at = inf
+                pace.committed(began=now, ended=self._commit())
 
-    def _commit(self) -> None:
-        """Commit, and measure how long that took and how old the oldest record in it was."""
+    def _commit(self) -> float:
+        """Commit; return when that was done. Measured: how long it took, how old its records."""
         began, oldest = monotonic(), self._oldest
         self._oldest = None
         self.assignment.commit()
-        self.measures.commit.see(monotonic() - began)
+        ended = monotonic()
+        self.measures.commit.see(ended - began)
         if oldest is not None:
             self.measures.latency.see(max(0.0, time() - oldest / 1000))
+        return ended
 
     def _outside(self) -> str:
         """Say that the group has put this worker out, unless it has only just begun."""
