@@ -42,6 +42,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 from penstock_peer import application  # noqa: E402 - beside this file
 
+ENGINES = ["penstock", "penstock on disk", "kafka streams", "quix"]
 KEYS = 10_000
 WORKERS = 2
 LIMIT = 600.0
@@ -67,10 +68,13 @@ def fill(kafka: Connection, count: int) -> None:
 def commands(engine: str, kafka: Connection, group: str, work: str, place: Path) -> list[list[str]]:
     """Return the processes of an engine, and declare what it writes to."""
     bootstrap = kafka.bootstrap
-    if engine == "penstock":
+    if engine.startswith("penstock"):
         name = group.rpartition(".")[0]
         Topics(kafka).declare(application(name).graph.topics())
-        return [[sys.executable, str(HERE / "penstock_peer.py"), bootstrap, name, work]] * WORKERS
+        ours = [sys.executable, str(HERE / "penstock_peer.py"), bootstrap, name, work]
+        if engine == "penstock on disk":
+            ours += ["state=disk", f"state_dir={place}"]
+        return [ours] * WORKERS
     Topics(kafka).declare([TopicSpec(name=f"{group}.out", partitions=2)])
     if engine == "kafka streams":
         java = ["java", *JVM, "-cp", streams_classpath(), "StreamsPeer"]
@@ -121,7 +125,7 @@ def compare(kafka: Connection, work: str, engines: list[str], records: int, roun
         for turn in range(rounds):
             for engine in engines:
                 name = f"{engine.replace(' ', '-')}-{work}-{turn}"
-                group = f"{name}.{work}" if engine == "penstock" else name
+                group = f"{name}.{work}" if engine.startswith("penstock") else name
                 with running(commands(engine, kafka, group, work, Path(place))):
                     rates[engine].append(rate(kafka, group, records))
                 print(f"  {work} {engine} {rates[engine][-1]:,.0f}/s", file=sys.stderr, flush=True)
@@ -129,7 +133,7 @@ def compare(kafka: Connection, work: str, engines: list[str], records: int, roun
     for engine, found in rates.items():
         median = statistics.median(found)
         print(
-            f"{work:10} {engine:15} {median:10,.0f}/s   penstock is {ours / median:.2f} x",
+            f"{work:10} {engine:17} {median:10,.0f}/s   penstock is {ours / median:.2f} x",
             flush=True,
         )
 
@@ -300,7 +304,7 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--keys", type=int, default=1_000_000)
-    parser.add_argument("--engines", nargs="+", default=["penstock", "kafka streams", "quix"])
+    parser.add_argument("--engines", nargs="+", default=ENGINES)
     parser.add_argument("--only", nargs="+", default=["count", "convert", "latency", "disk"])
     options = parser.parse_args()
     with temporary_broker() as broker:
@@ -308,7 +312,11 @@ def main() -> None:
         fill(kafka, options.records)
         for work in ("count", "convert"):
             if work in options.only:
-                compare(kafka, work, options.engines, options.records, options.rounds)
+                # Without state a disk makes no difference.
+                engines = [
+                    name for name in options.engines if work == "count" or "disk" not in name
+                ]
+                compare(kafka, work, engines, options.records, options.rounds)
         if "latency" in options.only:
             latency(kafka, "convert", "100ms", rate=1000, seconds=15)
             latency(kafka, "convert_exactly", "50ms", rate=1000, seconds=15)

@@ -5,6 +5,7 @@ stops making them; the service must have handled everything within the time for 
 checker must find nothing.
 """
 
+import os
 import runpy
 import shutil
 import signal
@@ -110,6 +111,22 @@ def zombie(arena: Any, scale: Scale) -> dict[str, object]:
             worker.send(signal.SIGCONT)
             arena.pause(2, 4)
     return {"naps": naps}
+
+
+def broker_pause(arena: Any, scale: Scale) -> dict[str, object]:
+    """F5: the broker stands still, for less and for more than a session."""
+    for _ in range(2):
+        arena.start()
+    pauses = (5.0, 20.0) if scale >= 1 else (5.0,)
+    for seconds in pauses:
+        arena.feed(round(20_000 * max(scale, 0.5)))
+        arena.pause(0.1, 2)
+        for number in (signal.SIGSTOP, signal.SIGCONT):
+            for pid in arena.broker.pids:
+                os.kill(pid, number)
+            if number == signal.SIGSTOP:
+                arena.pause(seconds, seconds)
+    return {"pauses": ", ".join(f"{seconds:g} s" for seconds in pauses)}
 
 
 def broker_crash(arena: Any, scale: Scale) -> dict[str, object]:
@@ -245,6 +262,7 @@ SCENARIOS: dict[str, Callable[[Any, Scale], dict[str, object]]] = {
         every_step,
         rolling_stop,
         zombie,
+        broker_pause,
         broker_crash,
         rebalance_storm,
         poison,
