@@ -222,12 +222,21 @@ class Driver:
     def crash(self, service: Service | None = None) -> None:
         """Kill one service, or all: whatever they had in memory and did not commit is gone.
 
-        A dead service handles nothing before :meth:`restart`.
+        A dead service handles nothing before :meth:`restart`. ``close`` of its objects is not
+        called: nobody is there to do it.
         """
         self._engine.crash(service)
 
+    def stop(self, service: Service | None = None) -> None:
+        """Stop one service, or all, cleanly: they commit, and ``close`` of their objects is called.
+
+        A stopped service handles nothing before :meth:`restart`.
+        """
+        self._engine.stop(service)
+        self._engine.flow()
+
     def restart(self) -> None:
-        """Start every dead service again, from its changelog and its committed offsets."""
+        """Start every service that is down again, from its changelog and its committed offsets."""
         self._engine.restart()
         self._engine.flow()
 

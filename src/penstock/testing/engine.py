@@ -36,13 +36,23 @@ class MemoryEngine:
                 self._tasks[name] = self._start(service)
 
     def crash(self, service: Service | None) -> None:
-        """Take a service down, or all: what they did not commit is gone."""
+        """Take a service down, or all, as a kill does: what they did not commit is gone."""
+        for name, tasks in self._chosen(service).items():
+            self._take_down(name, tasks)
+
+    def stop(self, service: Service | None) -> None:
+        """Let a service, or all, commit and end as they do when they are asked to."""
         for name, tasks in self._chosen(service).items():
             for task in tasks:
+                task.commit()
                 task.step.close()
-                task.close()
-            self._past[name] = self.counts(self._services[name])
-            del self._tasks[name]
+            self._take_down(name, tasks)
+
+    def _take_down(self, name: str, tasks: list[Task]) -> None:
+        for task in tasks:
+            task.close()
+        self._past[name] = self.counts(self._services[name])
+        del self._tasks[name]
 
     def commit(self, service: Service | None) -> None:
         """Let a service, or each in turn, commit what it has handled."""

@@ -191,7 +191,7 @@ def test_an_object_is_opened_awaited_and_closed_in_one_event_loop():
     driver.pipe(words, Word("a"))
     driver.advance_event_time(START_AT + timedelta(minutes=1))
     assert [found.count for found in driver.read(counts)] == [1, 2, 3]
-    driver.crash()
+    driver.stop()
     assert len(loops) == 1
 
 

@@ -220,12 +220,15 @@ def test_every_partition_has_an_object_of_its_own_opened_and_closed():
     driver = Driver(local)
     devices = ["a", "b", "c", "d"]
     driver.pipe(stream, *(Reading(device, at(0)) for device in devices))
-    driver.crash(service)
+    driver.stop(service)
     assert log[:2] == [("open", 0), ("open", 1)]
     assert log[-2:] == ["close", "close"]
     counted = [entry for entry in log if len(entry) == 3]
     assert {device for _, device, _ in counted} == set(devices)
     assert sum(number == 1 for _, _, number in counted) == 2
+    driver.restart()
+    driver.crash()
+    assert log.count("close") == 2, "who is killed closes nothing"
 
 
 def test_an_object_that_cannot_be_opened_stops_the_service():
