@@ -82,15 +82,15 @@ class Cells:
 
     def changes(self) -> Iterator[tuple[bytes, bytes | None]]:
         """Yield place and value for every place that changed since the last commit."""
-        encode, values = self.codec.dump, self.values
         for place in self.changed:
-            found = values.get(place, ABSENT)
-            if found is ABSENT:
-                yield place, None
-            elif self._lifetime is None:
-                yield place, encode(found)
-            else:
-                yield place, b"%d %s" % (found[1], encode(found[0]))
+            found = self.values.get(place, ABSENT)
+            yield place, None if found is ABSENT else self.dump(found)
+
+    def dump(self, found: Any) -> bytes:
+        """Return what is held, with its expiry where it has one, as the changelog holds it."""
+        if self._lifetime is None:
+            return self.codec.dump(found)
+        return b"%d %s" % (found[1], self.codec.dump(found[0]))
 
     def apply(self, place: bytes, value: bytes | None) -> None:
         """Take in what the changelog holds for a place."""

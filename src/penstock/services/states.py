@@ -119,9 +119,8 @@ class States:
         elif self.shelf is None:
             cells.apply(place, value)
         else:
-            if value is not None:
-                cells.load(place, value)  # to see that it can be read
-            self._shelve(key, value)
+            # Read and written anew: so it can be read, and has an expiry if it is to have one.
+            self._shelve(key, None if value is None else cells.dump(cells.load(place, value)))
 
     def restored(self, position: int) -> None:
         """Hear that everything before an offset of the changelog was taken in."""

@@ -114,6 +114,21 @@ def test_timers_event_time_and_expiries_are_taken_from_the_disk(path):
     shelf.close()
 
 
+def test_a_time_to_live_that_is_new_counts_from_the_restoring(path):
+    clock = ManualClock()
+    spec = StateSpec("seen", int, ttl=timedelta(hours=1))
+    shelf = opened(path)
+    subject = Subject(shelf, specs=(spec,), clock=clock).at(b"a")
+    subject.apply(b"seen\x00a", b"1")
+    subject.restored(1)
+    clock.advance("59m")
+    assert subject["seen"].get() == 1
+    subject.cells[0].values._cache.clear()
+    clock.advance("2m")
+    assert subject["seen"].get() is None
+    shelf.close()
+
+
 def saved(path, identity="one"):
     shelf = opened(path, identity)
     subject = Subject(shelf).at(b"a")
