@@ -22,6 +22,7 @@ from penstock.backbone.logreader import LogReader
 from penstock.backbone.producer import Producer
 from penstock.backbone.topics import Topics
 from penstock.core.report import PartReport, decode_report
+from penstock.core.settings import KafkaSettings
 from penstock.testing.broker import temporary_broker
 
 HERE = Path(__file__).parent
@@ -192,9 +193,9 @@ def eventually(condition: Callable[[], object], *, within: float, what: str) -> 
 
 
 @contextmanager
-def arena(seed: int, name: str, **options: Any) -> Iterator[Arena]:
-    """Give an arena with a broker of its own."""
-    with temporary_broker() as broker:
+def arena(seed: int, name: str, *, brokers: int = 1, **options: Any) -> Iterator[Arena]:
+    """Give an arena with a broker of its own, or three."""
+    with temporary_broker(KafkaSettings(brokers=brokers, replication=brokers)) as broker:
         made = Arena(broker, name, seed, **options)
         try:
             yield made

@@ -143,6 +143,20 @@ def broker_crash(arena: Any, scale: Scale) -> dict[str, object]:
     return {"crashes": crashes}
 
 
+def leader_crash(arena: Any, scale: Scale) -> dict[str, object]:
+    """F7: three brokers, one of them killed while records flow, and back."""
+    for _ in range(2):
+        arena.start()
+    crashes = 3 if scale >= 1 else 1
+    with arena.feeding(round(60_000 * max(scale, 0.3)), seconds=20.0 * crashes * max(scale, 0.5)):
+        for _ in range(crashes):
+            arena.pause(3, 6)
+            arena.broker.kill(arena.chance.randrange(3))
+            arena.pause(3, 6)
+            arena.broker.ensure()
+    return {"crashes": crashes}
+
+
 def rebalance_storm(arena: Any, scale: Scale) -> dict[str, object]:
     """F25: workers join and leave every two seconds."""
     arena.start()
@@ -264,6 +278,7 @@ SCENARIOS: dict[str, Callable[[Any, Scale], dict[str, object]]] = {
         zombie,
         broker_pause,
         broker_crash,
+        leader_crash,
         rebalance_storm,
         poison,
         hot_key,
@@ -275,7 +290,8 @@ SCENARIOS: dict[str, Callable[[Any, Scale], dict[str, object]]] = {
 
 def run(name: str, seed: int, *, scale: Scale = 1.0) -> tuple[list[str], dict[str, object]]:
     """Play a scenario; return what is wrong, and facts worth telling."""
-    with kit.arena(seed, f"{name.replace('_', '-')}-{seed}") as arena:
+    brokers = 3 if name == "leader_crash" else 1
+    with kit.arena(seed, f"{name.replace('_', '-')}-{seed}", brokers=brokers) as arena:
         facts = SCENARIOS[name](arena, scale)
         if arena.running():
             facts["healed in"] = f"{arena.heal(within=max(kit.HEALED, 60 * scale)):.1f} s"

@@ -3,25 +3,16 @@
 import os
 import re
 import signal
-import subprocess
 import sys
-import uuid
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from penstock.backbone.brokerplan import ClusterPlan
-from penstock.backbone.connection import Connection
-from penstock.backbone.logreader import LogReader
-from penstock.core.settings import KafkaSettings
-from penstock.errors import PenstockError
-
 sys.path.insert(0, str(Path(__file__).parent))
-from processes import Traces, wait_for
+from devrun import DevRun
+from processes import wait_for
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -32,42 +23,11 @@ CATCH_UP_SECONDS = 120
 GONE_SECONDS = 45
 
 
-class Demo:
-    """One home directory; `penstock dev` is started in it again and again."""
+class Demo(DevRun):
+    """The word count, and what it should have counted."""
 
     def __init__(self, home: Path) -> None:
-        self.home = home
-        self.mark = f"mark-{uuid.uuid4()}"
-        self.traces = Traces(mark=self.mark, directory=home)
-        self.output = home / "dev.out"
-
-    @contextmanager
-    def running(self, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-        command = [sys.executable, "-m", "penstock.cli", "--set", f"home={self.home}"]
-        with self.output.open("ab") as output:
-            process = subprocess.Popen(
-                [*command, "dev", str(APP), *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env=os.environ | {"PENSTOCK_TEST_MARK": self.mark},
-                start_new_session=True,
-            )
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait(GONE_SECONDS)
-
-    def records(self, topic: str) -> list[dict[str, object]]:
-        """Return what a reader of committed records sees now; nothing while the broker is away."""
-        try:
-            plan = ClusterPlan.from_json((self.home / "broker" / "broker.json").read_text("utf-8"))
-            reader = LogReader(Connection(plan.bootstrap, KafkaSettings()))
-            return [msgspec.json.decode(found.value) for found in reader.read(topic) if found.value]
-        except (PenstockError, OSError):
-            return []
+        super().__init__(home, APP)
 
     def table(self, topic: str) -> dict[str, int]:
         return {str(row["word"]): int(str(row["count"])) for row in self.records(topic)}
@@ -75,12 +35,6 @@ class Demo:
     def recount(self) -> dict[str, int]:
         words = (WORD.findall(str(row["text"])) for row in self.records("lines"))
         return dict(Counter(word.lower() for line in words for word in line))
-
-    def said(self) -> str:
-        return self.output.read_text(errors="replace")[-8000:]
-
-    def assert_gone(self) -> None:
-        wait_for(f"the end of {self.traces.find()}", GONE_SECONDS, lambda: not self.traces.find())
 
 
 @pytest.fixture

@@ -1,0 +1,106 @@
+"""Timers, lists, maps and expiry under random commits and crashes: as if nothing had happened."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Annotated
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock import App, ListState, MapState, State, Timer, Timers, record, ttl
+from penstock.testing import Driver
+from penstock.testing.clock import START_AT
+
+
+@record(key="device", time="at")
+class Reading:
+    device: str
+    at: datetime
+    celsius: int
+
+
+@record(key="device")
+class Told:
+    device: str
+    text: str
+
+
+app = App("demo")
+readings = app.stream("readings", Reading, partitions=2)
+told = app.stream("told", Told, partitions=2)
+
+
+@app.service(reads=readings, writes=told)
+class Watch:
+    """Everything a service can remember, in one; it fails on a reading of 13."""
+
+    def process(
+        self,
+        reading: Reading,
+        *,
+        seen: State[int],
+        recent: ListState[int],
+        by_value: MapState[int, int],
+        fresh: Annotated[State[bool], ttl("1d")],
+        timers: Timers,
+    ) -> Iterable[Told]:
+        seen.set(seen.get(0) + 1)
+        recent.append(reading.celsius)
+        by_value.set(reading.celsius, by_value.get(reading.celsius, 0) + 1)
+        fresh.set(True)
+        timers.set("silent", at=reading.at + timedelta(minutes=10), payload=reading.celsius)
+        if reading.celsius % 2:
+            timers.set(f"odd-{reading.celsius}", after="3m")
+        else:
+            timers.cancel("odd-1")
+        yield Told(reading.device, f"{seen.get()} {recent.get()[-3:]} {by_value.items()}")
+        if reading.celsius == 13:
+            raise ValueError(reading.celsius)
+
+    def on_timer(
+        self, timer: Timer, seen: State[int], recent: ListState[int], timers: Timers
+    ) -> Told:
+        minute = (timer.due_at - START_AT) // timedelta(minutes=1)
+        if timer.name == "silent" and minute % 3 == 0:
+            timers.set("again", at=timer.due_at + timedelta(minutes=5))
+            recent.clear()
+        return Told(timer.key, f"{timer.name} at {minute}, {seen.get()}, payload {timer.payload}")
+
+
+PIPES = st.tuples(st.sampled_from("abc"), st.integers(0, 60), st.sampled_from([1, 2, 3, 4, 13]))
+STEPS = st.lists(PIPES | st.sampled_from(["commit", "crash", "stop"]), max_size=40)
+
+
+def reading(key, minute, celsius):
+    return Reading(key, START_AT + timedelta(minutes=minute), celsius)
+
+
+def by_key(driver):
+    found = {}
+    for each in driver.read(told):
+        found.setdefault(each.device, []).append(each.text)
+    return found
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+@settings(max_examples=60, deadline=None)
+@given(steps=STEPS)
+def test_what_a_service_tells_does_not_depend_on_crashes(partitions, steps):
+    hurt = Driver(app, partitions=partitions, auto_commit=False)
+    calm = Driver(app, partitions=partitions)
+    for step in steps:
+        if step == "commit":
+            hurt.commit()
+        elif step in {"crash", "stop"}:
+            getattr(hurt, step)()
+            hurt.restart()
+        else:
+            hurt.pipe(readings, reading(*step))
+            calm.pipe(readings, reading(*step))
+    hurt.commit()
+    assert by_key(hurt) == by_key(calm)
+    assert len(hurt.dead_letters()) == len(calm.dead_letters())
+    for name in ("seen", "recent", "by_value", "fresh"):
+        for key in "abc":
+            assert hurt.state(Watch, key, name=name) == calm.state(Watch, key, name=name)
