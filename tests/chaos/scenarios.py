@@ -176,6 +176,16 @@ def rebalance_storm(arena: Any, scale: Scale) -> dict[str, object]:
     return {"moves": moves}
 
 
+def storm_on_disk(arena: Any, scale: Scale) -> dict[str, object]:
+    """F25, F20: the same with state on a disk that all workers share."""
+    with tempfile.TemporaryDirectory() as directory:
+        arena.environment["STATE_DIR"] = directory
+        facts = rebalance_storm(arena, scale)
+        facts["healed in"] = f"{arena.heal(within=60):.1f} s"
+        arena.close()
+    return facts
+
+
 def poison(arena: Any, scale: Scale) -> dict[str, object]:
     """F29: one record in a hundred cannot be used, while workers die."""
     for _ in range(2):
@@ -280,6 +290,7 @@ SCENARIOS: dict[str, Callable[[Any, Scale], dict[str, object]]] = {
         broker_crash,
         leader_crash,
         rebalance_storm,
+        storm_on_disk,
         poison,
         hot_key,
         lost_disk,

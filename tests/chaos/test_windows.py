@@ -27,7 +27,7 @@ START_AT = datetime(2026, 1, 1, tzinfo=UTC)
 LIMIT_SECONDS = 150
 APP = """
 from datetime import datetime
-from penstock import App, after_count, count, every_record, fixed, on_watermark, record, total
+from penstock import App, count, every_record, fixed, on_watermark, record, total
 
 app = App("windows")
 
@@ -38,7 +38,7 @@ class Reading:
     level: int
 
 readings = app.stream("readings", Reading, disorder="1h")
-trigger = on_watermark(early=every_record(50), late=every_record())
+trigger = on_watermark(early=every_record(2), late=every_record())
 declared = readings.window(fixed("1m"), by="device", lateness="1h").trigger(trigger)
 results = declared.aggregate(n=count(), levels=total("level"))
 app.table("by_spark", results)
