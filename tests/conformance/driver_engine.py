@@ -7,12 +7,12 @@ import json
 from typing import Any
 
 from pane_match import PaneRow
+from pane_rows import pane_rows
 
 from penstock.core.panes.aggregates import Collect
 from penstock.core.panes.machine import KeyState, Outcome, PaneMachine, Windowing
 from penstock.core.panes.packing import pack, unpack
 from penstock.core.panes.times import At
-from penstock.core.panes.windows import GLOBAL, Window
 
 
 class DriverEngine:
@@ -59,31 +59,4 @@ class DriverEngine:
         self._keys[key] = pack(state)
         self._dropped += len(outcome.late)
         for pane in outcome.panes:
-            self._rows += (
-                _row(key, window, value, retract=True) for window, value in pane.withdraws
-            )
-            self._rows.append(
-                _row(
-                    key,
-                    pane.window,
-                    pane.value,
-                    timing=pane.timing,
-                    index=pane.index,
-                    on_time_index=pane.on_time_index,
-                    first=pane.first,
-                    last=pane.last,
-                    stamp=pane.stamp,
-                )
-            )
-
-
-def _row(key: str, window: Window, texts: list[str], **facts: Any) -> PaneRow:
-    values = [json.loads(text) for text in texts]
-    numbers = all(isinstance(value, int | float) for value in values)
-    return {
-        "key": json.loads(key),
-        "window": None if window == GLOBAL else list(window),
-        "values": values,
-        "sum": sum(values) if numbers else None,
-        **facts,
-    }
+            self._rows += pane_rows(key, pane, list)

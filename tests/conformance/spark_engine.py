@@ -10,11 +10,13 @@ import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+from pane_rows import pane_rows
 
 from penstock.core.expression import parse
 from penstock.core.panes.aggregates import Collect
@@ -23,7 +25,6 @@ from penstock.core.panes.bucket import Given
 from penstock.core.panes.machine import Windowing
 from penstock.core.panes.packing import decode
 from penstock.core.panes.watermark import WatermarkRule
-from penstock.core.panes.windows import GLOBAL
 from penstock.core.rollup.resolve import Group, Measure, Rollup
 from penstock.core.schema import Field, ListOf, Scalar, Schema
 from penstock.pipelines.rollups.combining import BUCKET, PAYLOAD, SCHEMA, Combining
@@ -219,24 +220,4 @@ def _packed(run: int, payload: bytes) -> pa.RecordBatch:
 
 def _shown(given: Given) -> Iterator[dict[str, Any]]:
     for packed, pane in given.panes:
-        key = json.loads(decode(packed)[0])
-        for window, values in pane.withdraws:
-            yield _row(key, window, values, retract=True)
-        yield _row(
-            key,
-            pane.window,
-            pane.value,
-            timing=pane.timing,
-            index=pane.index,
-            on_time_index=pane.on_time_index,
-            first=pane.first,
-            last=pane.last,
-            stamp=pane.stamp,
-        )
-
-
-def _row(key: Any, window: tuple[int, int], held: list[Any], **facts: Any) -> dict[str, Any]:
-    values = [json.loads(each) for each in held[0]]
-    total = None if any(isinstance(each, str) for each in values) else sum(values)
-    shown = None if tuple(window) == GLOBAL else list(window)
-    return {"key": key, "window": shown, "values": sorted(values), "sum": total, **facts}
+        yield from pane_rows(decode(packed)[0], pane, itemgetter(0))

@@ -1,6 +1,6 @@
-"""A windowed aggregation as a service: the pane machine, one record at a time.
+"""A windowed aggregation as a service: the pane machine in the state of a task.
 
-Its bucket is the state of the task: kept in memory, on the changelog at every commit.
+Its bucket is kept in memory, and on the changelog at every commit.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,6 @@ from penstock.core.expression.times import MAX_MICROS, MIN_MICROS
 from penstock.core.graph import Graph, Service
 from penstock.core.panes.arrivals import Arrivals
 from penstock.core.panes.bucket import Bucket, Given
-from penstock.core.panes.machine import Element
 from penstock.core.rollup.declaration import changes, declaration_of
 from penstock.core.rollup.reader import RollupReader
 from penstock.core.rollup.resolve import rollup_of
@@ -33,7 +32,7 @@ _DECLARATION = b"d"
 
 
 class PaneStep:
-    """Handles the records of one task; every record is a moment of its own.
+    """Handles the records of one task; those that come together are one moment.
 
     The watermark is that of the task's own partitions. A record that does not decode is
     dead-lettered; one that no window takes is in the late ledger.
@@ -75,11 +74,12 @@ class PaneStep:
         )
 
     def run(self, topic: str, records: Iterable[RawRecord], send: Send) -> None:
-        """Handle records of one topic in order, passing the panes they give to ``send``."""
+        """Handle records of one topic: those that came together are one moment."""
         accept, read, believes = self._codecs[topic].accept, self._reader.read, self._believes
+        clock = micros(self._clock())
+        came: dict[str, Arrivals] = {}
         for raw in records:
             try:
-                clock = micros(self._clock())
                 found = read(accept(raw.key(), raw.value()), clock)
                 if found is not None:
                     _check(found[1])
@@ -90,16 +90,20 @@ class PaneStep:
             if found is None:
                 self.tally.filtered += 1
                 continue
+            self.tally.passed += 1
             key, time, values = found
             source = str(raw.partition() or 0)
+            if (arrivals := came.get(source)) is None:
+                arrivals = came[source] = Arrivals(clock=clock, source=source)
             origin = (source, raw.offset() or 0)
             if believes(time, clock):
-                elements: dict[bytes, list[Element]] = {key: [(time, values, origin)]}
-                came = Arrivals(clock=clock, source=source, newest=time, elements=elements)
+                arrivals.elements.setdefault(key, []).append((time, values, origin))
+                if arrivals.newest is None or time > arrivals.newest:
+                    arrivals.newest = time
             else:
-                came = Arrivals(clock=clock, source=source, ahead=((key, time, origin),))
-            self._send(self._running().take((came,)), send)
-            self.tally.passed += 1
+                arrivals.ahead.append((key, time, origin))
+        if came:
+            self._send(self._running().take(came.values()), send)
 
     def wakes_at(self) -> datetime | None:
         """Return when :meth:`tick` has something to do; None: nothing waits for the clock."""

@@ -5,10 +5,16 @@ from pyspark.errors import AnalysisException, StreamingQueryException
 
 from penstock import App, record
 from penstock.core.graph import Pipeline
-from penstock.errors import ConfigurationError, DefinitionError, TransientError
+from penstock.errors import ConfigurationError, DefinitionError, FencedError, TransientError
 from penstock.pipelines.failures import REFUSED_OUTPUT, of_definition, of_query
 
 TRACE = "\n\tat org.apache.spark.sql.Foo.bar(Foo.scala:1)\nCaused by: "
+TAKEN_OVER = "pipeline.taken-over"
+_WORKER = (
+    "[FOREACH_BATCH] failed\nTraceback (most recent call last):\n  File x, line 1\n"
+    "cimpl.KafkaException: KafkaError{{code}}\n\nThe above exception was the direct cause\n"
+    "penstock.errors.{}\n\n\tat org.apache.spark.api.python.Reader(Reader.scala:1)\n"
+)
 
 
 @record(key="word")
@@ -32,6 +38,23 @@ def pipeline() -> Pipeline:
             "disk.full",
         ),
         (f"Query failed{TRACE}TimeoutException: no node", TransientError, "kafka.unreachable"),
+        (
+            f"Query failed{TRACE}[CONCURRENT_STREAM_LOG_UPDATE] Multiple streaming jobs detected",
+            FencedError,
+            "pipeline.taken-over",
+        ),
+        (_WORKER.format("FencedError: begin 'a': taken [kafka.fenced]"), FencedError, TAKEN_OVER),
+        (
+            _WORKER.format("TransientError: send: Kafka does not answer [kafka.unreachable]"),
+            TransientError,
+            "kafka.unreachable",
+        ),
+        (
+            _WORKER.format("ConfigurationError: send: no [kafka.denied]\n  said so"),
+            ConfigurationError,
+            "kafka.denied",
+        ),
+        (_WORKER.format("DataError: odd [data.other]"), TransientError, "pipeline.failed"),
         (f"Query failed{TRACE}something else", TransientError, "pipeline.failed"),
     ],
 )
@@ -52,6 +75,16 @@ def test_an_output_that_the_stream_would_refuse_is_the_authors_to_mend(pipeline)
     assert isinstance(error, DefinitionError)
     (problem,) = error.problems
     assert problem.message.endswith("words refuses: word must be text and is null")
+
+
+def test_a_record_that_kafka_refuses_is_the_authors_to_mend(pipeline):
+    said = (
+        "DataError: sending 9 bytes to words with key 'a': the record is too large [data.too-large]"
+    )
+    error = of_query(StreamingQueryException(_WORKER.format(said)), pipeline)
+    assert isinstance(error, DefinitionError)
+    (problem,) = error.problems
+    assert "words refuses: sending 9 bytes to words with key 'a'" in problem.message
 
 
 def test_a_plan_that_spark_refuses_is_shown_without_the_plan(pipeline):

@@ -62,7 +62,8 @@ def test_panes_come_early_on_time_and_late_with_what_they_withdraw(app):
     driver.restart()
     driver.pipe(readings, reading("a", 4))
     assert list(map(facts, driver.read(panes))) == [("late", 3, True), ("late", 4, False)]
-    driver.pipe(readings, reading("a", 3600), reading("a", 5))
+    driver.pipe(readings, reading("a", 3600))
+    driver.pipe(readings, reading("a", 5))
     assert [facts(pane) for pane in driver.read(panes) if pane.pane == "late"] == []
     (late,) = driver.late_records()
     assert (late.offset, late.reason, late.window_start) == (6, "expired", START_AT)

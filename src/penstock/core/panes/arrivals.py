@@ -4,7 +4,7 @@ An engine that combines elements before it sends them to the bucket of their key
 one that does not (a service, the test driver) makes the same value in memory.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,9 +27,9 @@ class Arrivals:
     """Where these stand among the arrivals of their source."""
     newest: int | None = None
     """The newest event time of the source that was believed; None: it showed none."""
-    elements: Mapping[bytes, list[Element]] = field(default_factory=dict)
-    partials: Mapping[bytes, list[Partial]] = field(default_factory=dict)
-    ahead: Sequence[Ahead] = ()
+    elements: dict[bytes, list[Element]] = field(default_factory=dict)
+    partials: dict[bytes, list[Partial]] = field(default_factory=dict)
+    ahead: list[Ahead] = field(default_factory=list)
 
 
 def pack_arrivals(arrivals: Arrivals) -> bytes:

@@ -114,7 +114,8 @@ class PaneWire:
         self, groups: list[Any], pane: Pane, window: Window, value: list[Any], *, withdrawn: bool
     ) -> OutgoingRecord:
         made = self._record(groups, pane, window, value, withdrawn, from_micros(pane.stamp))
-        headers = _headers(pane.timing, pane.index, last=pane.last, withdrawn=withdrawn)
+        numbers = (pane.index, pane.on_time_index)
+        headers = _headers(pane.timing, numbers, last=pane.last, withdrawn=withdrawn)
         codec = self._codec
         return OutgoingRecord(self._to.topic, codec.key(made), codec.encode(made), headers)
 
@@ -175,11 +176,13 @@ class PaneWire:
 
 @lru_cache(maxsize=1024)
 def _headers(
-    timing: str, index: int, *, last: bool, withdrawn: bool
+    timing: str, numbers: tuple[int, int], *, last: bool, withdrawn: bool
 ) -> tuple[tuple[str, bytes], ...]:
+    index, on_time_index = numbers
     facts = {
         "pane": timing,
         "pane.index": str(index),
+        "pane.on-time-index": str(on_time_index),
         "pane.last": str(last).lower(),
         "pane.withdrawn": str(withdrawn).lower(),
     }

@@ -188,8 +188,8 @@ def _written(measured: DataFrame, rollup: Rollup, into: OnLog) -> DataFrame:
 
 
 def _headers() -> Iterator[Sql]:
-    facts = {"": "on_time", ".index": "0", ".last": "true", ".withdrawn": "false"}
-    for suffix, text in facts.items():
+    facts = {"": "on_time", ".index": "0", ".on-time-index": "0"}
+    for suffix, text in (facts | {".last": "true", ".withdrawn": "false"}).items():
         header = literal(f"{HEADER_PREFIX}pane{suffix}")
         yield f"struct({header} as key, cast({literal(text)} as binary) as value)"
 

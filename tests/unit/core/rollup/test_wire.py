@@ -113,6 +113,7 @@ def test_a_pane_is_a_plain_record_with_its_facts_in_fields_and_headers():
     assert dict(pane.headers) == {
         "penstock.pane": b"on_time",
         "penstock.pane.index": b"0",
+        "penstock.pane.on-time-index": b"0",
         "penstock.pane.last": b"false",
         "penstock.pane.withdrawn": b"false",
     }
