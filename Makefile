@@ -5,7 +5,7 @@ BIN := .venv/bin
 CHECKED := src apps tests bench scripts
 export PYTHON
 
-.PHONY: help setup demo test check unit chaos bench-services format lock clean
+.PHONY: help setup demo test check unit chaos bench-services bench-pipelines format lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,10 @@ chaos: setup ## play every fault scenario of the services with several seeds (ha
 
 bench-services: setup ## services beside Kafka Streams and Quix (ten minutes)
 	$(BIN)/python bench/services/compare.py
+
+bench-pipelines: setup ## windows on Spark beside hand-written PySpark, a table, JSON and a plot (15 minutes)
+	$(BIN)/python bench/pipelines/panes.py --json bench/pipelines/panes.json
+	$(BIN)/python bench/pipelines/growth.py --json bench/pipelines/growth.json --svg bench/pipelines/growth.svg
 
 format: setup ## format the code and mend what the linter can
 	$(BIN)/ruff format $(wildcard $(CHECKED))

@@ -1,6 +1,6 @@
 """Windowed aggregations side by side on one Spark, one broker and the same records.
 
-    python bench/pipelines/panes.py [--records 2000000] [--rounds 3] [--json FILE]
+    python bench/pipelines/panes.py [--records 2500000] [--rounds 3] [--json FILE]
 
 A hand-written PySpark window, tuned as well as we know how, is the measure of all. Speed is that of
 the batches after the first, which pays for warming up. Each contender reads everything there is
@@ -50,8 +50,8 @@ from penstock.testing.broker import temporary_broker
 
 START_AT = datetime(2026, 1, 1, tzinfo=UTC)
 WINDOW = timedelta(seconds=10)
-BATCH = 500_000
-"""Records in a batch: enough that what a batch costs by itself does not count."""
+BATCHES = 5
+"""How many batches a run has; the first is not measured."""
 
 
 @record(key="device", time="at")
@@ -66,7 +66,7 @@ class Reading:
 class Load:
     """How many records, of how many keys, over how many windows."""
 
-    records: int = 2_000_000
+    records: int = 2_500_000
     keys: int = 1_000
     windows: int = 20
 
@@ -79,6 +79,7 @@ class Ground:
     site: Site
     spark: SparkSession
     home: Path
+    per_batch: int
     runs: int = 0
 
     def run(self, rows: DataFrame, mode: str) -> tuple[float, int]:
@@ -109,7 +110,10 @@ def by_hand(ground: Ground) -> tuple[DataFrame, str]:
     """The window as PySpark's own documentation has it, with every option that helps."""
     options = kafka_options(ground.site.connection) | dict(FETCHING)
     rows = ground.spark.readStream.format("kafka").options(
-        subscribe="readings", startingOffsets="earliest", maxOffsetsPerTrigger=str(BATCH), **options
+        subscribe="readings",
+        startingOffsets="earliest",
+        maxOffsetsPerTrigger=str(ground.per_batch),
+        **options,
     )
     fields = "device string, at timestamp, celsius double, site string"
     readings = rows.load().select(F.from_json(F.col("value").cast("string"), fields).alias("r"))
@@ -141,7 +145,9 @@ def penstock(name: str) -> Callable[[Ground], tuple[DataFrame, str]]:
             stop=threading.Event(),
             report=lambda _: None,
         )
-        return pane_rows(ground.graph, part, site, ground.spark, per_batch=BATCH), "append"
+        return pane_rows(
+            ground.graph, part, site, ground.spark, per_batch=ground.per_batch
+        ), "append"
 
     return rows
 
@@ -196,7 +202,7 @@ def prepared(load: Load) -> Iterator[Ground]:
             report=lambda _: None,
         )
         with session(site.settings, places, name="bench") as spark:
-            yield Ground(graph, site, spark, Path(home))
+            yield Ground(graph, site, spark, Path(home), load.records // BATCHES)
 
 
 def measure(load: Load, rounds: int, names: list[str]) -> dict[str, Any]:
