@@ -1,13 +1,16 @@
 """Transactions on a real broker: all or nothing, and one producer for an id."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
 
+from penstock.backbone.admin import topic_partitions
 from penstock.backbone.consumer import Consumer
 from penstock.backbone.groups import Groups
 from penstock.backbone.logreader import LogReader
-from penstock.backbone.positions import PositionStore, position_group
+from penstock.backbone.positions import PositionStore, memberless, position_group
+from penstock.backbone.sending import SendLimits
 from penstock.backbone.topics import Topics
 from penstock.backbone.transactions import TransactionalProducer
 from penstock.errors import ConfigurationError, DataError, FencedError, TransientError
@@ -189,3 +192,51 @@ def test_the_offsets_of_a_consumer_group_are_committed_by_its_member(kafka, name
     assert caught.value.code == "kafka.rebalanced"
     assert committed.lag(name)[source, 0].committed == 1
     assert values(kafka, name) == [b"out"]
+
+
+def test_many_records_sent_at_once_keep_their_order_and_are_bounded(kafka, name):
+    limits = SendLimits(records=50)
+    with TransactionalProducer(kafka, name, limits=limits) as producer:
+        producer.begin()
+        producer.send_all(name, [(b"k", str(number).encode()) for number in range(500)])
+        producer.commit()
+    assert values(kafka, name) == [str(number).encode() for number in range(500)]
+
+
+def test_one_too_large_among_many_is_refused_by_name_and_the_rest_can_be_aborted(
+    kafka, name, producer
+):
+    producer.begin()
+    large = b"x" * (kafka.settings.max_message_bytes + 1)
+    with pytest.raises(DataError) as caught:
+        producer.send_all(name, [(b"a", b"1"), (b"big", large), (b"b", b"2")])
+    assert caught.value.code == "data.too-large"
+    assert "'big'" in caught.value.message
+    producer.abort()
+    assert values(kafka, name) == []
+
+
+def test_the_position_in_one_partition_is_that_of_the_last_commit(kafka, name, producer, positions):
+    assert positions.read_at(name, (name, 0)) == -1
+    for number in (1, 2):
+        producer.begin()
+        producer.commit({(name, 0): number}, group=position_group(name))
+        assert positions.read_at(name, (name, 0)) == number
+
+
+def test_the_position_in_one_partition_waits_for_the_transaction_that_is_moving_it(
+    kafka, name, producer, positions
+):
+    producer.begin()
+    metadata = memberless(position_group(name)).metadata
+    producer._sender.client.send_offsets_to_transaction(
+        topic_partitions({(name, 0): 7}), metadata, 10
+    )
+    with ThreadPoolExecutor(1) as executor:
+        reading = executor.submit(positions.read_at, name, (name, 0))
+        with pytest.raises(TimeoutError):
+            reading.result(0.3)
+        TransactionalProducer(kafka, name).close()
+        assert reading.result(10) == -1
+    with pytest.raises(FencedError):
+        producer.commit()

@@ -5,8 +5,10 @@ can move it together with the records it writes: both happen or neither.
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TypeVar
 
 import confluent_kafka
 from confluent_kafka import (
@@ -26,6 +28,8 @@ from penstock.errors import ConfigurationError, PenstockError, TransientError
 __all__ = ["POSITION_PREFIX", "ConsumerGroup", "PositionStore", "memberless", "position_group"]
 
 POSITION_PREFIX = "penstock.position."
+
+T = TypeVar("T")
 
 _LOOK_INTERVAL = 0.02
 
@@ -67,8 +71,19 @@ class PositionStore:
         TransientError ``position.unstable``. Taking over its producer first ends it at once.
         """
         group = position_group(name)
+        return self._stable(group, lambda: committed_offsets(self._admin, group, stable=True))
+
+    def read_at(self, name: str, partition: Partition) -> int:
+        """Return the position in one partition, -1 if there is none; else as :meth:`read`.
+
+        The quick way: nothing but the one question is asked.
+        """
+        group = position_group(name)
+        return self._stable(group, lambda: _committed_at(self._admin, group, partition))
+
+    def _stable(self, group: str, look: Callable[[], T | None]) -> T:
         deadline = time.monotonic() + self._admin.timeout
-        while (found := committed_offsets(self._admin, group, stable=True)) is None:
+        while (found := look()) is None:
             if time.monotonic() > deadline:
                 raise TransientError(
                     f"group {group} is being moved by a transaction that does not end",
@@ -109,6 +124,24 @@ def committed_offsets(admin: Admin, group: str, *, stable: bool) -> dict[Partiti
         if at.offset >= 0:
             found[at.topic, at.partition] = at.offset
     return found
+
+
+def _committed_at(admin: Admin, group: str, partition: Partition) -> int | None:
+    """Return the committed offset, -1 if there is none; None while a transaction is moving it."""
+    doing = f"reading the offset of group {group}"
+    wanted = [ConsumerGroupTopicPartitions(group, [TopicPartition(*partition)])]
+    answer = admin.ask(
+        lambda: admin.client.list_consumer_group_offsets(
+            wanted, require_stable=True, request_timeout=admin.timeout
+        ),
+        doing=doing,
+    )[group]
+    (at,) = answer.topic_partitions or [TopicPartition(*partition, -1)]
+    if at.error is None:
+        return max(int(at.offset), -1)
+    if at.error.code() == KafkaError.UNSTABLE_OFFSET_COMMIT:
+        return None
+    raise admin.failure(at.error, doing=doing)
 
 
 def _await_coordinator(admin: Admin, group: str, *, doing: str) -> None:

@@ -6,7 +6,7 @@ Shared by the producer and the transactional producer; they decide what a failur
 # ruff: noqa: SLF001 - the client's own error names begin with an underscore
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -177,6 +177,19 @@ class Sender:
         if (now := time.monotonic()) >= self._serve_at:
             self._serve_at = now + _SERVE_SECONDS
             self.client.poll(0)
+
+    def send_all(self, topic: str, pairs: Iterable[tuple[bytes | None, bytes | None]]) -> None:
+        """Queue keys and values, the key deciding; otherwise as :meth:`send`, at half its cost."""
+        produce = self._produce
+        for key, value in pairs:
+            try:
+                produce(topic, value, key)
+            except (BufferError, KafkaException):
+                # Not taken: sent again, it waits for room or raises what there is to be said.
+                self.send(
+                    topic, key=key, value=value, headers=(), partition=None, timestamp_at=None
+                )
+        self.client.poll(0)
 
     def flush(self, timeout: float | None = None) -> int:
         """Wait until all records are delivered or have failed; return how many still wait."""

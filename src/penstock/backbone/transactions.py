@@ -5,7 +5,7 @@ dead: it is never used again, its user makes a new one with the same id (which e
 old one left open) and starts again from the last committed position.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from types import TracebackType
@@ -115,6 +115,14 @@ class TransactionalProducer:
                 partition=partition,
                 timestamp_at=timestamp_at,
             )
+        except KafkaException as error:
+            raise self._ended(cause(error), doing=f"send in {self.transactional_id!r}") from error
+
+    def send_all(self, topic: str, pairs: Iterable[tuple[bytes | None, bytes | None]]) -> None:
+        """Queue records of the transaction, keys and values, at half the cost of :meth:`send`."""
+        self._require("open")
+        try:
+            self._sender.send_all(topic, pairs)
         except KafkaException as error:
             raise self._ended(cause(error), doing=f"send in {self.transactional_id!r}") from error
 

@@ -8,6 +8,7 @@ gate                rows of a topic to records, with a verdict on each
 quick, exact        the two ways to read a record: fast, and always right
 values, keys        values and keys of records, as ``core.codec`` has them
 writing, sinks      what a function returns to the rows of a topic or the lake
+oncesink, oncetask  a batch into Kafka, exactly once: the driver's side, a task's
 sweeper             dead letters, each written once
 checkpoint          how far a query has come
 batch               the same function over a finished range

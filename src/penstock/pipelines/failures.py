@@ -9,6 +9,7 @@ from penstock.core.graph import Pipeline
 from penstock.errors import (
     ConfigurationError,
     DefinitionError,
+    FencedError,
     PenstockError,
     Place,
     Problem,
@@ -25,6 +26,13 @@ _LOST = re.compile(r"KAFKA_DATA_LOSS|failOnDataLoss|OffsetOutOfRange", re.IGNORE
 _AWAY = re.compile(r"TimeoutException|DisconnectException|NetworkException|Connection refused")
 _REAL_TIME = re.compile(r"REAL_TIME_MODE|real-time mode", re.IGNORECASE)
 _DISK = re.compile(r"No space left on device")
+_TAKEN_OVER = re.compile(r"CONCURRENT_STREAM_LOG_UPDATE|Multiple streaming jobs detected")
+_OURS = re.compile(
+    r"penstock\.errors\.(?P<family>\w+): (?P<message>.+) \[(?P<code>[a-z][a-z.-]+)\]"
+    r"(\n  (?P<detail>.+))?"
+)
+"""An error of the house that a Python worker or a callback raised, as Spark passes it on."""
+_BAD_RECORD = frozenset({"data.too-large", "data.refused"})
 _SQLSTATE = re.compile(r" SQLSTATE: \w{5}")
 
 
@@ -48,14 +56,23 @@ def of_query(error: Exception, pipeline: Pipeline) -> PenstockError:
     text = str(error)
     if isinstance(error, AnalysisException) or _REAL_TIME.search(text):
         return of_definition(error, pipeline)
-    what = f"pipeline {pipeline.name!r} stopped"
-    reason = _first_lines(_innermost(text))
     if REFUSED_OUTPUT in text:
-        refused = _first_lines(text[text.index(REFUSED_OUTPUT) + len(REFUSED_OUTPUT) :])
-        said = f"pipeline {pipeline.name!r} would write what {pipeline.writes.name} refuses"
-        hint = "leave such rows out, or change the record's declaration"
-        problem = Problem("pipeline.output", f"{said}: {refused}", hint, pipeline.place)
-        return DefinitionError((problem,))
+        return _refused(text[text.index(REFUSED_OUTPUT) + len(REFUSED_OUTPUT) :], pipeline)
+    if _TAKEN_OVER.search(text):
+        return _taken_over(pipeline, _first_lines(text))
+    what = f"pipeline {pipeline.name!r} stopped"
+    if (known := _of_ours(text, pipeline) or _of_spark(text, what)) is not None:
+        return known
+    reason = _first_lines(_innermost(text))
+    named = reason if isinstance(error, PySparkException) else f"{type(error).__name__}: {reason}"
+    return TransientError(
+        f"{what}: {named}", code="pipeline.failed", hint="the whole trace is in its log"
+    )
+
+
+def _of_spark(text: str, what: str) -> PenstockError | None:
+    """Return what an error of Spark's own, or of its Kafka client, means; None: not known."""
+    reason = _first_lines(_innermost(text))
     if _LOST.search(text):
         return ConfigurationError(
             f"{what}: its input was trimmed before it was read",
@@ -74,9 +91,42 @@ def of_query(error: Exception, pipeline: Pipeline) -> PenstockError:
         return TransientError(
             f"{what}: Kafka does not answer", code="kafka.unreachable", detail=reason
         )
-    named = reason if isinstance(error, PySparkException) else f"{type(error).__name__}: {reason}"
-    return TransientError(
-        f"{what}: {named}", code="pipeline.failed", hint="the whole trace is in its log"
+    return None
+
+
+def _of_ours(text: str, pipeline: Pipeline) -> PenstockError | None:
+    """Return an error of the house that went through Spark as text; None: there is none in it."""
+    # The last one: those above it are its causes.
+    for found in reversed(list(_OURS.finditer(text))):
+        message, code, detail = found["message"], found["code"], found["detail"] or ""
+        match found["family"]:
+            case "FencedError":
+                return _taken_over(pipeline, message)
+            case "DataError" if code in _BAD_RECORD:
+                return _refused(f"{message} {detail}", pipeline)
+            case "TransientError":
+                family: type[TransientError | ConfigurationError] = TransientError
+            case "ConfigurationError":
+                family = ConfigurationError
+            case _:
+                continue
+        return family(f"pipeline {pipeline.name!r} stopped: {message}", code=code, detail=detail)
+    return None
+
+
+def _refused(reason: str, pipeline: Pipeline) -> DefinitionError:
+    said = f"pipeline {pipeline.name!r} would write what {pipeline.writes.name} refuses"
+    hint = "leave such rows out, or change the record's declaration"
+    text = f"{said}: {_first_lines(reason)}"
+    return DefinitionError((Problem("pipeline.output", text, hint, pipeline.place),))
+
+
+def _taken_over(pipeline: Pipeline, detail: str) -> FencedError:
+    return FencedError(
+        f"pipeline {pipeline.name!r} stopped: another run of it has taken over",
+        code="pipeline.taken-over",
+        detail=detail,
+        hint="let one of them run; they share a checkpoint",
     )
 
 

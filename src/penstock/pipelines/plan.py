@@ -11,6 +11,7 @@ from penstock.core.graph import Data, Graph, Lake, Pipeline, RealTime
 from penstock.core.rollup.resolve import rollup_of
 from penstock.errors import DefinitionError, Problem
 from penstock.pipelines.failures import of_definition
+from penstock.pipelines.oncesink import kept_tasks
 from penstock.pipelines.reading import (
     RECORDS_PER_BATCH,
     lake_rows,
@@ -21,8 +22,8 @@ from penstock.pipelines.reading import (
 from penstock.pipelines.rollups.kept import keep
 from penstock.pipelines.rollups.native import native_panes, why_not_native
 from penstock.pipelines.rollups.plan import streamed_panes
-from penstock.pipelines.sinks import lake_path, rows_writer, stream_writer
-from penstock.pipelines.writing import typed
+from penstock.pipelines.sinks import lake_path, once_writer, stream_writer
+from penstock.pipelines.writing import log_rows, typed
 
 __all__ = ["checkpoint_of", "held_slots", "output_of", "pane_rows", "start_query"]
 
@@ -68,18 +69,26 @@ def start_query(
     def frame_of(data: Data) -> DataFrame:
         if isinstance(data, Lake):
             return lake_rows(spark, data, lake_path(data.name, site), streaming=only_lake)
-        rows = topic_rows(spark, site.connection, data.topic.name)
+        limit = None if real_time else RECORDS_PER_BATCH
+        rows = topic_rows(spark, site.connection, data.topic.name, per_batch=limit)
         observed = None if real_time else observed_name(pipeline.name, data)
         return records(rows, data, observed=observed)
 
     spark.sparkContext.setLocalProperty("spark.scheduler.pool", pipeline.name)
     try:
-        if pipeline.aggregation:
-            writer = rows_writer(pane_rows(graph, pipeline, site, spark), site)
+        name, into = f"{graph.app}.{pipeline.name}", pipeline.writes
+        checkpoint = checkpoint_of(graph, pipeline, site)
+        if isinstance(into, Lake) or real_time:
+            writer = stream_writer(output_of(pipeline, frame_of), into, site)
+        elif pipeline.aggregation:
+            # Panes come from the partitions of the state, which never change.
+            rows = pane_rows(graph, pipeline, site, spark)
+            writer = once_writer(rows, into, site, name=name, tasks=None)
         else:
-            writer = stream_writer(output_of(pipeline, frame_of), pipeline.writes, site)
-        writer = writer.queryName(f"{graph.app}.{pipeline.name}")
-        writer = writer.option("checkpointLocation", checkpoint_of(graph, pipeline, site))
+            rows = log_rows(output_of(pipeline, frame_of), into)
+            tasks = kept_tasks(spark, checkpoint)
+            writer = once_writer(rows, into, site, name=name, tasks=tasks)
+        writer = writer.queryName(name).option("checkpointLocation", checkpoint)
         query: StreamingQuery = _triggered(writer, pipeline).start()
     except Exception as error:
         raise of_definition(error, pipeline) from error

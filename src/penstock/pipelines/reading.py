@@ -62,11 +62,12 @@ def topic_rows(
     topic: str,
     *,
     over: OffsetRange | None = None,
-    per_batch: int = RECORDS_PER_BATCH,
+    per_batch: int | None = RECORDS_PER_BATCH,
 ) -> DataFrame:
     """Return the rows of a topic as they stand on the log: as a stream, or over a range.
 
-    A batch of a stream has at most ``per_batch`` of them, and no headers, which cost time.
+    A batch of a stream has at most ``per_batch`` of them (real-time mode knows no such limit), and
+    no headers, which cost time.
     """
     options = kafka_options(connection) | dict(FETCHING)
     options["kafka.isolation.level"] = "read_committed"
@@ -75,7 +76,7 @@ def topic_rows(
             subscribe=topic,
             startingOffsets="earliest",
             failOnDataLoss="true",
-            maxOffsetsPerTrigger=str(per_batch),
+            **({} if per_batch is None else {"maxOffsetsPerTrigger": str(per_batch)}),
         )
     else:
         # Assigned rather than subscribed: a range need not name every partition.

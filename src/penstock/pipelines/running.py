@@ -23,6 +23,7 @@ from penstock.pipelines.plan import checkpoint_of
 from penstock.pipelines.reading import DELETIONS, RECEIVED, REJECTED
 from penstock.pipelines.rollups.latesweeper import LateSweeper
 from penstock.pipelines.rollups.native import why_not_native
+from penstock.pipelines.sinks import WRITTEN
 from penstock.pipelines.sweeper import Sweeper
 
 __all__ = ["RunningPipeline"]
@@ -40,14 +41,17 @@ class _Totals:
     buried: int = 0
 
     def add(self, progress: Any, *, rejected: int, buried: int) -> None:
-        observed = _observed(progress)
+        observed = _observed(progress, RECEIVED)
         # A plan that uses an input twice reads it twice, and its gate counts it once.
         self.received += (
             sum(row[RECEIVED] for row in observed) if observed else progress["numInputRows"]
         )
         self.rejected += rejected
         self.deletions += sum(row[DELETIONS] for row in observed)
-        self.written += max(0, progress["sink"]["numOutputRows"] or 0)
+        if given := _observed(progress, WRITTEN):
+            self.written += sum(row[WRITTEN] for row in given)
+        else:
+            self.written += max(0, progress["sink"]["numOutputRows"] or 0)
         self.buried += buried
 
     def counts(self) -> Counts:
@@ -143,7 +147,7 @@ class RunningPipeline:
             self._unswept = {}
         for progress in self._fresh():
             start, end = _range(progress)
-            rejected = sum(row[REJECTED] for row in _observed(progress))
+            rejected = sum(row[REJECTED] for row in _observed(progress, RECEIVED))
             buried = self._sweeper.follow(start, end, rejected=rejected > 0 or self._real_time)
             self._totals.add(
                 progress, rejected=buried if self._real_time else rejected, buried=buried
@@ -225,8 +229,9 @@ def _identity(progress: Any) -> tuple[int, str]:
     return progress["batchId"], progress["timestamp"]
 
 
-def _observed(progress: Any) -> list[dict[str, int]]:
-    return [row.asDict() for row in (progress["observedMetrics"] or {}).values()]
+def _observed(progress: Any, what: str) -> list[dict[str, int]]:
+    rows = [row.asDict() for row in (progress["observedMetrics"] or {}).values()]
+    return [row for row in rows if what in row]
 
 
 def _dropped(progress: Any) -> bool:

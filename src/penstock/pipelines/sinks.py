@@ -1,15 +1,32 @@
-"""Where a pipeline's records go: a topic, at least once, or a table of the lake, exactly once."""
+"""Where a pipeline's records go: a topic or a table of the lake.
+
+Exactly once, but for real-time mode: there a topic gets a repeated batch once more.
+"""
 
 from typing import Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
 
 from penstock.backbone.site import Site
 from penstock.core.graph import Data, Lake, OnLog
+from penstock.pipelines.oncesink import OnceSink
+from penstock.pipelines.oncetask import Output
 from penstock.pipelines.reading import kafka_options
 from penstock.pipelines.writing import log_rows
 
-__all__ = ["lake_path", "row_options", "rows_writer", "stream_writer", "topic_options"]
+__all__ = [
+    "WRITTEN",
+    "lake_path",
+    "once_writer",
+    "row_options",
+    "rows_writer",
+    "stream_writer",
+    "topic_options",
+]
+
+WRITTEN = "written"
+"""What a batch counts of its output."""
 
 _LINGER_MILLISECONDS = 5
 """How long a record waits for company on its way out."""
@@ -26,6 +43,17 @@ def stream_writer(output: DataFrame, data: Data, site: Site) -> Any:
         writer: Any = output.writeStream.format("delta").option("path", path)
         return writer.partitionBy(*data.partition_by) if data.partition_by else writer
     return log_rows(output, data).writeStream.format("kafka").options(**topic_options(data, site))
+
+
+def once_writer(rows: DataFrame, data: OnLog, site: Site, *, name: str, tasks: int | None) -> Any:
+    """Return the writer of rows for topics, each once for readers of committed records.
+
+    Rows are those of ``log_rows``, or say themselves to which topic they go. The query's progress
+    counts them as ``WRITTEN``. ``tasks``: see ``OnceSink``.
+    """
+    output = Output(site.connection, name, data.topic.name, data.topic.partitioning)
+    counted = rows.observe(name, F.count(F.lit(1)).alias(WRITTEN))
+    return counted.writeStream.foreachBatch(OnceSink(output, tasks=tasks))
 
 
 def rows_writer(output: DataFrame, site: Site) -> Any:

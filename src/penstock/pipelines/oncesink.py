@@ -1,0 +1,134 @@
+"""The batches of a query into Kafka, exactly once; this is what the driver does.
+
+Spark repeats a batch that it does not know to be done, with the same rows. Which task gets which
+row must be the same then, whatever became of the machine: rows are split by key into a number of
+tasks that is kept with the checkpoint, or are left where the plan's own state has put them. What a
+task does is in ``oncetask``.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import timedelta
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
+
+from penstock.backbone.connection import Connection
+from penstock.backbone.positions import PositionStore, position_group
+from penstock.backbone.transactions import TransactionalProducer
+from penstock.errors import PenstockError
+from penstock.pipelines.checkpoint import Files
+from penstock.pipelines.oncetask import (
+    TRANSACTION_TIMEOUT,
+    BatchTask,
+    Output,
+    run_name,
+    task_name,
+)
+
+__all__ = ["OnceSink", "kept_tasks"]
+
+_FILE = "penstock-sink.json"
+_NUMBER = "_penstock_number"
+_ADAPTIVE = "spark.sql.adaptive.enabled"
+_QUERY_ID = "sql.streaming.queryId"
+_RELEASE_LIMIT = timedelta(seconds=5)
+"""How long a stop may spend on the transactions that it left open."""
+
+
+def kept_tasks(spark: SparkSession, checkpoint: str) -> int:
+    """Return into how many tasks the batches of a checkpoint are split, for as long as it lives."""
+    files = Files(spark)
+    if _FILE in files.names(checkpoint):
+        return int(json.loads(files.text(f"{checkpoint}/{_FILE}"))["tasks"])
+    tasks = _shuffle_partitions(spark)
+    files.write(f"{checkpoint}/{_FILE}", json.dumps({"tasks": tasks}))
+    return tasks
+
+
+class OnceSink:
+    """Writes batch after batch; to be given to ``foreachBatch``.
+
+    ``tasks`` is into how many the rows are split, by key and in the order of the plan. None leaves
+    them where they are, which is right only if the last thing in the plan that moves rows is its
+    state.
+    """
+
+    task = BatchTask
+
+    def __init__(self, output: Output, *, tasks: int | None) -> None:
+        self._output = output
+        self._tasks = tasks
+        self._run = 0
+
+    def __call__(self, rows: DataFrame, batch: int) -> None:
+        """Write one batch; what a task raises ends the query."""
+        if not self._run:
+            query = rows.sparkSession.sparkContext.getLocalProperty(_QUERY_ID)
+            # A checkpoint that was deleted and made again counts its batches from 0 again.
+            self._output = replace(self._output, name=f"{self._output.name}.{query}")
+            self._run = _begin_run(self._output)
+        task = self.task(self._output, batch, self._run)
+        try:
+            with _fixed_plan(rows.sparkSession):
+                self._split(rows).mapInArrow(task, "nothing int").collect()
+        except BaseException:
+            self._release(self._tasks or _shuffle_partitions(rows.sparkSession))
+            raise
+
+    def _split(self, rows: DataFrame) -> DataFrame:
+        if self._tasks is None:
+            return rows
+        key = F.coalesce("key", "value")
+        numbered = rows.withColumn(_NUMBER, F.monotonically_increasing_id())
+        return numbered.repartition(self._tasks, key).sortWithinPartitions(_NUMBER).drop(_NUMBER)
+
+    def _release(self, tasks: int) -> None:
+        """End the transactions that tasks were stopped in, which readers would wait for.
+
+        Where that fails they end with the next start, or when their time is over.
+        """
+        connection = _impatient(self._output.connection)
+        with suppress(PenstockError):
+            if _runs(connection, self._output) > self._run:
+                return
+            for number in range(tasks):
+                name = task_name(self._output.name, number)
+                TransactionalProducer(connection, name, timeout=TRANSACTION_TIMEOUT).close()
+
+
+def _begin_run(output: Output) -> int:
+    """Return the number of this run; tasks of earlier ones take nothing over any more."""
+    name = run_name(output.name)
+    with TransactionalProducer(output.connection, name) as producer:
+        run = _runs(output.connection, output) + 1
+        producer.begin()
+        producer.commit({output.at: run}, group=position_group(name))
+    return run
+
+
+def _runs(connection: Connection, output: Output) -> int:
+    return max(0, PositionStore(connection).read_at(run_name(output.name), output.at))
+
+
+def _shuffle_partitions(spark: SparkSession) -> int:
+    return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+
+
+@contextmanager
+def _fixed_plan(spark: SparkSession) -> Iterator[None]:
+    """Keep Spark from choosing the number of tasks by what it sees."""
+    before = spark.conf.get(_ADAPTIVE)
+    spark.conf.set(_ADAPTIVE, "false")
+    try:
+        yield
+    finally:
+        spark.conf.set(_ADAPTIVE, str(before))
+
+
+def _impatient(connection: Connection) -> Connection:
+    return Connection(
+        connection.bootstrap, replace(connection.settings, request_timeout=_RELEASE_LIMIT)
+    )
