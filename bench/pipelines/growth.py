@@ -34,11 +34,9 @@ def plot(found: dict[str, dict[str, float]]) -> str:
     """Return bars of records per second for each load, as SVG."""
     most = max(speed for speeds in found.values() for speed in speeds.values())
     width = MARGIN * 2 + len(found) * (len(NAMES) * BAR + GAP)
+    size = f'width="{width}" height="{HEIGHT + MARGIN * 2}"'
     parts = [
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{HEIGHT + MARGIN * 2}" '
-            'font-family="sans-serif" font-size="12">'
-        ),
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="12">',
         f'<text x="{MARGIN}" y="24" font-size="14">records per second, 2 cores</text>',
     ]
     for index, (load, speeds) in enumerate(found.items()):
