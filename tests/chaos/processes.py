@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 __all__ = ["Traces", "wait_for"]
@@ -43,7 +44,8 @@ class Traces:
         """Kill what :meth:`find` finds; return how many there were."""
         found = self.find(*containing, program=program)
         for pid in found:
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it may have ended by itself meanwhile
+                os.kill(pid, signal.SIGKILL)
         return len(found)
 
 
