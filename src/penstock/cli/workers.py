@@ -41,8 +41,6 @@ def run_workers(
             code="run.workers",
             hint="run other parts with a command of their own, without --workers",
         )
-    # This process tells of all of them; theirs would meet on one port.
-    session.arguments.settings = [*session.arguments.settings, ("services.http_port", "0")]
     units = [
         Unit(f"{part.name}-{number}", "service", (part.name,))
         for part in parts
