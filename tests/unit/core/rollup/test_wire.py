@@ -187,9 +187,7 @@ def test_count_windows_say_which_records_they_hold():
 
 def test_a_pane_too_large_for_its_topic_is_a_dead_letter_that_names_its_window():
     run = Run(
-        lambda s: s.window(counted(2), by="device").aggregate(
-            names=collect("device")
-        ),
+        lambda s: s.window(counted(2), by="device").aggregate(names=collect("device")),
         max_record="1KiB",
     )
     name = "a" * 400
