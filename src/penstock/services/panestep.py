@@ -55,6 +55,7 @@ class PaneStep:
         self._bucket: Bucket | None = None
         self._number = 0
         self._told: int | None = None
+        self._given = {"panes": 0, "late": 0, "ahead": 0}
 
     @property
     def last_dead_letter(self) -> str:
@@ -62,8 +63,8 @@ class PaneStep:
         return self._dead_letters.last
 
     def facts(self) -> dict[str, int]:
-        """Return how many records the bucket has."""
-        return {"state records": len(self.states)}
+        """Return how much the bucket holds, and what it has given since the task began."""
+        return {"state records": len(self.states), **self._given}
 
     def open(self, number: int) -> None:
         """Begin with the state that was restored; ConfigurationError where another made it."""
@@ -129,6 +130,8 @@ class PaneStep:
         """End; the state is on the changelog."""
 
     def _send(self, given: Given, send: Send) -> None:
+        for name, found in (("panes", given.panes), ("late", given.late), ("ahead", given.ahead)):
+            self._given[name] += len(found)
         for topic, key, value, headers in self._wire.records(given):
             send(topic, key=key, value=value, headers=headers)
             self.tally.written += 1

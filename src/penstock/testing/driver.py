@@ -3,6 +3,7 @@
 The services run the very code that runs on a broker; only the log below them is in memory.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -190,6 +191,13 @@ class Driver:
             if (found := cells.told(wanted)) is not None:
                 return found
         return None
+
+    def facts(self, service: Service) -> dict[str, int]:
+        """Return further numbers of a running service: keys, timers, panes, late records."""
+        found: Counter[str] = Counter()
+        for task in self._engine.running(service):
+            found.update(task.step.facts())
+        return dict(found)
 
     def counts(self, service: Service) -> Counts:
         """Return what became of the records of a service; uncommitted ones are in flight."""

@@ -140,3 +140,14 @@ def test_a_record_that_does_not_decode_is_dead_lettered(app):
     driver = Driver(app)
     driver.pipe_raw(readings, b"a", b"{}")
     assert len(driver.dead_letters()) == 1
+
+
+def test_panes_late_records_and_those_ahead_of_the_clock_are_counted(app):
+    readings = app.stream("readings", Reading, ahead="1d")
+    app.stream("panes", windows(readings).aggregate(readings=count()), on="services")
+    driver = Driver(app, start_at=START_AT, partitions=1)
+    for seconds in (1, 61, 2, 1_000_000):
+        driver.pipe(readings, reading("a", seconds))
+    facts = driver.facts(app.graph.part("panes.windows"))
+    assert (facts["panes"], facts["late"], facts["ahead"]) == (1, 1, 1)
+    assert [late.reason for late in driver.late_records()] == ["expired", "ahead"]
