@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -38,10 +38,12 @@ _BATCH = 500
 class Worker:
     """One process of the service."""
 
-    def __init__(self, bootstrap: str, name: str, environment: dict[str, str]) -> None:
+    def __init__(
+        self, bootstrap: str, name: str, environment: dict[str, str], *, inside: Sequence[str] = ()
+    ) -> None:
         self.reports: list[PartReport] = []
         self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "chaosworker.py"), bootstrap, name],
+            [*inside, sys.executable, str(HERE / "chaosworker.py"), bootstrap, name],
             stdout=subprocess.PIPE,
             env=os.environ | environment,
         )
@@ -51,6 +53,11 @@ class Worker:
     def _read(self) -> None:
         for line in self.process.stdout or ():
             self.reports.append(decode_report(line))
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions it said last that it runs."""
+        return self.reports[-1].detail["partitions"].count("[") if self.reports else 0
 
     @property
     def alive(self) -> bool:
@@ -89,9 +96,10 @@ class Arena:
         self._keys = keys
         Topics(self.kafka).declare(self.app.app.graph.topics())
 
-    def start(self, **environment: str) -> Worker:
-        """Start one more worker."""
-        worker = Worker(self.kafka.bootstrap, self.name, self.environment | environment)
+    def start(self, *, inside: Sequence[str] = (), **environment: str) -> Worker:
+        """Start one more worker; ``inside``: the command that puts it into a place of its own."""
+        environment = self.environment | environment
+        worker = Worker(self.kafka.bootstrap, self.name, environment, inside=inside)
         self.workers.append(worker)
         return worker
 

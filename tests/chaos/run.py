@@ -32,6 +32,9 @@ def play(name: str, seed: int, scale: float) -> bool:
     began = time.monotonic()
     try:
         findings, facts = kit.run(name, seed, scale=scale)
+    except kit.Unavailable as reason:
+        print(f"  skipped: {reason}", flush=True)
+        return True
     except AssertionError as error:
         findings, facts = [str(error)], {}
     told = ", ".join(f"{fact} {value}" for fact, value in facts.items())

@@ -20,6 +20,8 @@ from typing import Any
 
 HERE = Path(__file__).parent
 kit = SimpleNamespace(**runpy.run_path(str(HERE / "arena.py")))
+network = SimpleNamespace(**runpy.run_path(str(HERE / "network.py")))
+Unavailable = network.Unavailable
 
 Scale = float
 """1: as the promise says; less: as long as a test may take."""
@@ -157,6 +159,45 @@ def leader_crash(arena: Any, scale: Scale) -> dict[str, object]:
     return {"crashes": crashes}
 
 
+def cut_off(arena: Any, scale: Scale) -> dict[str, object]:
+    """F13: a worker loses its network for longer than a session, goes on, and comes back."""
+    cuts = (6.0, 60.0) if scale >= 1 else (6.0,)
+    in_flight = 0
+    with network.linked() as link:
+        worker = arena.start(inside=network.inside(link.namespace))
+        other = arena.start()
+        both = lambda: worker.partitions and other.partitions  # noqa: E731
+        with arena.feeding(round(40_000 * len(cuts)), seconds=15 * len(cuts) + sum(cuts)):
+            for seconds in cuts:
+                kit.eventually(both, within=kit.PATIENCE, what="both have partitions")
+                arena.pause(1, 3)
+                told = _cut(arena, link, seconds, worker=worker, other=other)
+                in_flight += max(report.counts.in_flight for report in told)
+                kit.eventually(both, within=kit.PATIENCE, what="it has partitions again")
+        healed = arena.heal(within=60)
+        arena.close()
+    return {
+        "cuts": ", ".join(f"{seconds:g} s" for seconds in cuts),
+        "in flight": in_flight,
+        "healed in": f"{healed:.1f} s",
+    }
+
+
+def _cut(arena: Any, link: Any, seconds: float, *, worker: Any, other: Any) -> list[Any]:
+    """Cut a worker off until another has its partitions, and longer; return its reports."""
+    before, until = len(worker.reports), time.monotonic() + seconds
+    link.cut()
+    everything = lambda: other.partitions == kit.workers.PARTITIONS  # noqa: E731
+    kit.eventually(everything, within=kit.HEALED, what="the other worker has taken over")
+    rest = max(0.5, until - time.monotonic())
+    arena.pause(rest, rest)
+    assert worker.alive, "it goes on while it is cut off"
+    told = worker.reports[before:]
+    assert any(report.state == "degraded" for report in told), "it says that it is cut off"
+    link.mend()
+    return told
+
+
 def rebalance_storm(arena: Any, scale: Scale) -> dict[str, object]:
     """F25: workers join and leave every two seconds."""
     arena.start()
@@ -289,6 +330,7 @@ SCENARIOS: dict[str, Callable[[Any, Scale], dict[str, object]]] = {
         broker_pause,
         broker_crash,
         leader_crash,
+        cut_off,
         rebalance_storm,
         storm_on_disk,
         poison,
