@@ -21,6 +21,7 @@ from typing import Any
 HERE = Path(__file__).parent
 kit = SimpleNamespace(**runpy.run_path(str(HERE / "arena.py")))
 network = SimpleNamespace(**runpy.run_path(str(HERE / "network.py")))
+latereplies = SimpleNamespace(**runpy.run_path(str(HERE / "latereplies.py")))
 Unavailable = network.Unavailable
 
 Scale = float
@@ -198,6 +199,34 @@ def _cut(arena: Any, link: Any, seconds: float, *, worker: Any, other: Any) -> l
     return told
 
 
+def late_replies(arena: Any, scale: Scale) -> dict[str, object]:
+    """F14: replies to produce and commit come seconds late, some when nobody waits any more."""
+    seconds = 60 * scale
+    port = int(arena.kafka.bootstrap.rpartition(":")[2])
+    with (
+        network.secluded() as namespace,
+        latereplies.late_replies(
+            network.listening(namespace, port),
+            port,
+            seed=arena.chance.randrange(1 << 32),
+            share=0.01,
+            longest=15.0,
+        ) as proxy,
+    ):
+        for _ in range(2):
+            arena.start(inside=network.inside(namespace))
+        arena.feed(round(60_000 * scale), seconds=seconds)
+        proxy.share = 0.0
+        healed = arena.heal(within=60)
+        arena.close()
+    assert proxy.held, "some replies were late"
+    return {
+        "late": len(proxy.held),
+        "latest": f"{max(proxy.held):.1f} s",
+        "healed in": f"{healed:.1f} s",
+    }
+
+
 def rebalance_storm(arena: Any, scale: Scale) -> dict[str, object]:
     """F25: workers join and leave every two seconds."""
     arena.start()
@@ -331,6 +360,7 @@ SCENARIOS: dict[str, Callable[[Any, Scale], dict[str, object]]] = {
         broker_crash,
         leader_crash,
         cut_off,
+        late_replies,
         rebalance_storm,
         storm_on_disk,
         poison,
