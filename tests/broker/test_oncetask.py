@@ -23,7 +23,7 @@ HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 @pytest.fixture(autouse=True)
 def kept(monkeypatch) -> KeptProducers:
     """A worker of its own for each test."""
-    oncetask._positions.cache_clear()
+    oncetask._reader.cache_clear()
     producers = KeptProducers()
     monkeypatch.setattr(oncetask, "_PRODUCERS", producers)
     return producers
@@ -158,6 +158,7 @@ def test_a_worker_killed_with_its_transaction_open_holds_nobody_up(output):
 def test_tasks_of_an_earlier_run_are_refused_and_disturb_nobody(output, kept):
     old, new = _begin_run(output), _begin_run(output)
     assert new == old + 1
+    assert _begin_run(output, after=old) == 0
     write(output, 0, ("a", "new"), run=new)
     current = kept._kept.pop(task_name(output.name, 0)).producer
     with pytest.raises(FencedError) as caught:
@@ -200,5 +201,5 @@ def test_rows_say_their_topic_headers_and_deletions_and_keep_their_order(output,
 def test_the_position_says_which_batch_was_written_last(output):
     write(output, 7, ("a", "7"))
     name = task_name(output.name, 0)
-    assert PositionStore(output.connection).read_at(name, output.at) == 8
+    assert PositionStore(output.connection).read(name) == {output.at: 8}
     assert position_group(name).startswith("penstock.position.")

@@ -1,6 +1,7 @@
 """Transactions on a real broker: all or nothing, and one producer for an id."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import timedelta
 
 import pytest
@@ -9,7 +10,12 @@ from penstock.backbone.admin import topic_partitions
 from penstock.backbone.consumer import Consumer
 from penstock.backbone.groups import Groups
 from penstock.backbone.logreader import LogReader
-from penstock.backbone.positions import PositionStore, memberless, position_group
+from penstock.backbone.positions import (
+    PositionReader,
+    PositionStore,
+    memberless,
+    position_group,
+)
 from penstock.backbone.sending import SendLimits
 from penstock.backbone.topics import Topics
 from penstock.backbone.transactions import TransactionalProducer
@@ -216,16 +222,22 @@ def test_one_too_large_among_many_is_refused_by_name_and_the_rest_can_be_aborted
     assert values(kafka, name) == []
 
 
-def test_the_position_in_one_partition_is_that_of_the_last_commit(kafka, name, producer, positions):
-    assert positions.read_at(name, (name, 0)) == -1
+@pytest.fixture
+def reader(kafka, name):
+    with closing(PositionReader(kafka, name)) as own:
+        yield own
+
+
+def test_a_reader_of_a_position_sees_every_commit(name, producer, reader):
+    assert reader.read((name, 0)) == -1
     for number in (1, 2):
         producer.begin()
         producer.commit({(name, 0): number}, group=position_group(name))
-        assert positions.read_at(name, (name, 0)) == number
+        assert reader.read((name, 0)) == number
 
 
-def test_the_position_in_one_partition_waits_for_the_transaction_that_is_moving_it(
-    kafka, name, producer, positions
+def test_a_reader_of_a_position_waits_for_the_transaction_that_is_moving_it(
+    kafka, name, producer, reader
 ):
     producer.begin()
     metadata = memberless(position_group(name)).metadata
@@ -233,7 +245,7 @@ def test_the_position_in_one_partition_waits_for_the_transaction_that_is_moving_
         topic_partitions({(name, 0): 7}), metadata, 10
     )
     with ThreadPoolExecutor(1) as executor:
-        reading = executor.submit(positions.read_at, name, (name, 0))
+        reading = executor.submit(reader.read, (name, 0))
         with pytest.raises(TimeoutError):
             reading.result(0.3)
         TransactionalProducer(kafka, name).close()

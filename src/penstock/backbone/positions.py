@@ -5,10 +5,8 @@ can move it together with the records it writes: both happen or neither.
 """
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TypeVar
 
 import confluent_kafka
 from confluent_kafka import (
@@ -21,15 +19,20 @@ from confluent_kafka import (
 from penstock.backbone.admin import Admin, topic_partitions
 from penstock.backbone.client import LOG
 from penstock.backbone.connection import Connection
-from penstock.backbone.failures import cause
+from penstock.backbone.failures import cause, failure
 from penstock.backbone.logrecord import Offsets, Partition
 from penstock.errors import ConfigurationError, PenstockError, TransientError
 
-__all__ = ["POSITION_PREFIX", "ConsumerGroup", "PositionStore", "memberless", "position_group"]
+__all__ = [
+    "POSITION_PREFIX",
+    "ConsumerGroup",
+    "PositionReader",
+    "PositionStore",
+    "memberless",
+    "position_group",
+]
 
 POSITION_PREFIX = "penstock.position."
-
-T = TypeVar("T")
 
 _LOOK_INTERVAL = 0.02
 
@@ -71,19 +74,8 @@ class PositionStore:
         TransientError ``position.unstable``. Taking over its producer first ends it at once.
         """
         group = position_group(name)
-        return self._stable(group, lambda: committed_offsets(self._admin, group, stable=True))
-
-    def read_at(self, name: str, partition: Partition) -> int:
-        """Return the position in one partition, -1 if there is none; else as :meth:`read`.
-
-        The quick way: nothing but the one question is asked.
-        """
-        group = position_group(name)
-        return self._stable(group, lambda: _committed_at(self._admin, group, partition))
-
-    def _stable(self, group: str, look: Callable[[], T | None]) -> T:
         deadline = time.monotonic() + self._admin.timeout
-        while (found := look()) is None:
+        while (found := committed_offsets(self._admin, group, stable=True)) is None:
             if time.monotonic() > deadline:
                 raise TransientError(
                     f"group {group} is being moved by a transaction that does not end",
@@ -99,6 +91,39 @@ class PositionStore:
     def forget(self, name: str) -> None:
         """Delete the position; nothing happens if there is none."""
         delete_group(self._admin, position_group(name))
+
+
+class PositionReader:
+    """Reads one position again and again, with a client of its own: about a millisecond each."""
+
+    def __init__(self, connection: Connection, name: str) -> None:
+        self._bootstrap = connection.bootstrap
+        self._doing = f"reading the position {name}"
+        self._timeout = connection.settings.request_timeout.total_seconds()
+        # Committed means that a transaction that is moving it is waited for.
+        options = {"group.id": position_group(name), "isolation.level": "read_committed"}
+        self._consumer = confluent_kafka.Consumer(connection.client_config() | options, logger=LOG)
+
+    def read(self, partition: Partition) -> int:
+        """Return the position in a partition, -1 if there is none; see ``PositionStore.read``."""
+        deadline = time.monotonic() + self._timeout
+        while True:
+            try:
+                (at,) = self._consumer.committed(
+                    [TopicPartition(*partition)], timeout=self._timeout
+                )
+                if at.error is None:
+                    return max(int(at.offset), -1)
+                error = at.error
+            except KafkaException as raised:
+                error = cause(raised)
+            if time.monotonic() > deadline:
+                raise failure(error, doing=self._doing, bootstrap=self._bootstrap)
+            time.sleep(_LOOK_INTERVAL)
+
+    def close(self) -> None:
+        """Let go of the client."""
+        self._consumer.close()
 
 
 def committed_offsets(admin: Admin, group: str, *, stable: bool) -> dict[Partition, int] | None:
@@ -124,24 +149,6 @@ def committed_offsets(admin: Admin, group: str, *, stable: bool) -> dict[Partiti
         if at.offset >= 0:
             found[at.topic, at.partition] = at.offset
     return found
-
-
-def _committed_at(admin: Admin, group: str, partition: Partition) -> int | None:
-    """Return the committed offset, -1 if there is none; None while a transaction is moving it."""
-    doing = f"reading the offset of group {group}"
-    wanted = [ConsumerGroupTopicPartitions(group, [TopicPartition(*partition)])]
-    answer = admin.ask(
-        lambda: admin.client.list_consumer_group_offsets(
-            wanted, require_stable=True, request_timeout=admin.timeout
-        ),
-        doing=doing,
-    )[group]
-    (at,) = answer.topic_partitions or [TopicPartition(*partition, -1)]
-    if at.error is None:
-        return max(int(at.offset), -1)
-    if at.error.code() == KafkaError.UNSTABLE_OFFSET_COMMIT:
-        return None
-    raise admin.failure(at.error, doing=doing)
 
 
 def _await_coordinator(admin: Admin, group: str, *, doing: str) -> None:

@@ -8,7 +8,7 @@ task does is in ``oncetask``.
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 
@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
 
 from penstock.backbone.connection import Connection
-from penstock.backbone.positions import PositionStore, position_group
+from penstock.backbone.positions import PositionReader, position_group
 from penstock.backbone.transactions import TransactionalProducer
 from penstock.errors import PenstockError
 from penstock.pipelines.checkpoint import Files
@@ -71,11 +71,12 @@ class OnceSink:
             self._output = replace(self._output, name=f"{self._output.name}.{query}")
             self._run = _begin_run(self._output)
         task = self.task(self._output, batch, self._run)
+        tasks = self._tasks or _shuffle_partitions(rows.sparkSession)
         try:
             with _fixed_plan(rows.sparkSession):
                 self._split(rows).mapInArrow(task, "nothing int").collect()
         except BaseException:
-            self._release(self._tasks or _shuffle_partitions(rows.sparkSession))
+            self._release(tasks)
             raise
 
     def _split(self, rows: DataFrame) -> DataFrame:
@@ -88,29 +89,35 @@ class OnceSink:
     def _release(self, tasks: int) -> None:
         """End the transactions that tasks were stopped in, which readers would wait for.
 
-        Where that fails they end with the next start, or when their time is over.
+        The run ends first, so that a task that Spark has given up, and that is still there, begins
+        nothing more. Where this fails they end with the next start, or when their time is over.
         """
-        connection = _impatient(self._output.connection)
+        output = replace(self._output, connection=_impatient(self._output.connection))
         with suppress(PenstockError):
-            if _runs(connection, self._output) > self._run:
-                return
-            for number in range(tasks):
-                name = task_name(self._output.name, number)
-                TransactionalProducer(connection, name, timeout=TRANSACTION_TIMEOUT).close()
+            if _begin_run(output, after=self._run):
+                for number in range(tasks):
+                    name = task_name(output.name, number)
+                    TransactionalProducer(
+                        output.connection, name, timeout=TRANSACTION_TIMEOUT
+                    ).close()
 
 
-def _begin_run(output: Output) -> int:
-    """Return the number of this run; tasks of earlier ones take nothing over any more."""
+def _begin_run(output: Output, *, after: int | None = None) -> int:
+    """Return the number of a new run; tasks of earlier ones take nothing over any more.
+
+    0, and nothing is begun, if the run before is not the one that it is to come ``after``.
+    """
     name = run_name(output.name)
-    with TransactionalProducer(output.connection, name) as producer:
-        run = _runs(output.connection, output) + 1
+    with (
+        TransactionalProducer(output.connection, name) as producer,
+        closing(PositionReader(output.connection, name)) as reader,
+    ):
+        before = max(0, reader.read(output.at))
+        if after not in (None, before):
+            return 0
         producer.begin()
-        producer.commit({output.at: run}, group=position_group(name))
-    return run
-
-
-def _runs(connection: Connection, output: Output) -> int:
-    return max(0, PositionStore(connection).read_at(run_name(output.name), output.at))
+        producer.commit({output.at: before + 1}, group=position_group(name))
+    return before + 1
 
 
 def _shuffle_partitions(spark: SparkSession) -> int:

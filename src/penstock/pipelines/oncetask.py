@@ -20,7 +20,7 @@ from pyspark import TaskContext
 
 from penstock.backbone.connection import Connection
 from penstock.backbone.logrecord import Partition
-from penstock.backbone.positions import PositionStore, position_group
+from penstock.backbone.positions import PositionReader, position_group
 from penstock.backbone.sending import SendLimits
 from penstock.backbone.transactions import TransactionalProducer
 from penstock.core.topic import Partitioning
@@ -33,6 +33,7 @@ TRANSACTION_TIMEOUT = timedelta(minutes=5)
 when their pipeline is killed and not started again."""
 
 _KEPT_PRODUCERS = 4
+_KEPT_READERS = 8
 _IDLE_SECONDS = 60.0
 _LIMITS = SendLimits(linger=timedelta(milliseconds=5))
 
@@ -115,9 +116,10 @@ class _Kept(NamedTuple):
 _PRODUCERS = KeptProducers()
 
 
-@lru_cache(maxsize=_KEPT_PRODUCERS)
-def _positions(connection: Connection) -> PositionStore:
-    return PositionStore(connection)
+@lru_cache(maxsize=_KEPT_READERS)
+def _reader(connection: Connection, name: str) -> PositionReader:
+    # One that is not kept any more is closed when it is let go.
+    return PositionReader(connection, name)
 
 
 @dataclass(frozen=True)
@@ -185,22 +187,31 @@ class BatchTask:
 
     def _take_over(self, name: str) -> TransactionalProducer | None:
         """Return a new producer; None if the batch was written before."""
-        connection, at = self.output.connection, self.output.at
-        positions = _positions(connection)
-        if positions.read_at(run_name(self.output.name), at) > self.run:
+        # Before, so that a later run is not disturbed; and after, when whoever begins one now will
+        # fence this producer.
+        self._refuse_if_late()
+        producer = TransactionalProducer(
+            self.output.connection, name, timeout=TRANSACTION_TIMEOUT, limits=_LIMITS
+        )
+        with ExitStack() as undoing:
+            undoing.push(producer)
+            self._refuse_if_late()
+            # Only now, when nothing of an earlier attempt can be under way any more.
+            if self._position(name) > self.batch:
+                return None
+            undoing.pop_all()
+        return producer
+
+    def _refuse_if_late(self) -> None:
+        if self._position(run_name(self.output.name)) > self.run:
             raise FencedError(
                 "another run of the same pipeline has taken over",
                 code="pipeline.taken-over",
                 hint="let one of them run",
             )
-        producer = TransactionalProducer(
-            connection, name, timeout=TRANSACTION_TIMEOUT, limits=_LIMITS
-        )
-        # Only now, when nothing of an earlier attempt can be under way any more.
-        if positions.read_at(name, at) <= self.batch:
-            return producer
-        producer.close()
-        return None
+
+    def _position(self, name: str) -> int:
+        return _reader(self.output.connection, name).read(self.output.at)
 
 
 def _headers(column: Any) -> list[list[tuple[str, bytes | None]]]:
