@@ -3,6 +3,8 @@
 The numbers are those of the table of faults. A scenario makes its faults while records flow, then
 stops making them; the service must have handled everything within the time for healing, and the
 checker must find nothing.
+
+Long because each fault is a short story of its own, and they are compared by reading them.
 """
 
 import os
@@ -17,6 +19,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
 
 HERE = Path(__file__).parent
 kit = SimpleNamespace(**runpy.run_path(str(HERE / "arena.py")))
@@ -310,6 +320,46 @@ def _harm(directory: Path, harm: str, chance: Any) -> None:
             file.write_bytes(data)
 
 
+def trimmed_changelog(arena: Any, scale: Scale) -> dict[str, object]:
+    """F21: the changelog is trimmed while workers restore from it: they stop, or are exact."""
+    first = arena.start()
+    arena.feed(round(40_000 * max(scale, 0.5)))
+    arena.heal(within=60)
+    first.kill()
+    _let_trim(arena)
+    topics, stops = kit.Topics(arena.kafka), 0
+    for _ in range(3):
+        worker = arena.start()
+        kit.eventually(lambda found=worker: found.reports, within=kit.PATIENCE, what="it is up")
+        arena.pause(0, 1.5)
+        ends = topics.ends(arena.app.changelog)
+        topics.trim(
+            arena.app.changelog,
+            {number: arena.chance.randint(low, high) for number, (low, high) in ends.items()},
+        )
+        arena.pause(3, 5)
+        worker.kill()
+        last = worker.reports[-1]
+        assert last.state != "failed" or "trimmed" in last.reason, "it says why it stops"
+        stops += last.state == "failed"
+    assert stops, "at least the last worker finds a changelog without its beginning"
+    arena.feed(1_000)
+    arena.start()
+    kit.eventually(lambda: not arena.running(), within=kit.PATIENCE, what="it stops again")
+    return {"stops": stops}
+
+
+def _let_trim(arena: Any) -> None:
+    """Let records of the changelog be deleted: Kafka refuses that while it is compacted only."""
+    entry = ConfigEntry(
+        "cleanup.policy", "compact,delete", incremental_operation=AlterConfigOpType.SET
+    )
+    topic = ConfigResource(ResourceType.TOPIC, arena.app.changelog, incremental_configs=[entry])
+    admin = AdminClient({"bootstrap.servers": arena.kafka.bootstrap})
+    for done in admin.incremental_alter_configs([topic]).values():
+        done.result(kit.HEALED)
+
+
 def full_disk(arena: Any, scale: Scale) -> dict[str, object]:
     """F17: the state's disk is full: it pauses, says so, and goes on when there is room."""
     with _small_disk("64m") as directory:
@@ -349,6 +399,13 @@ def _small_disk(size: str) -> Iterator[Path]:
         directory.rmdir()
 
 
+def _as_far_as_seen(history: Any) -> None:
+    """Judge only what was handled: who has stopped leaves the rest, and its state is trimmed."""
+    for key, ids in history.written.items():
+        history.written[key] = ids[: len(history.seen.get(key, []))]
+    history.state = {key: len(ids) for key, ids in history.written.items()}
+
+
 SCENARIOS: dict[str, Callable[[Any, Scale], dict[str, object]]] = {
     scenario.__name__: scenario
     for scenario in (
@@ -367,6 +424,7 @@ SCENARIOS: dict[str, Callable[[Any, Scale], dict[str, object]]] = {
         hot_key,
         lost_disk,
         full_disk,
+        trimmed_changelog,
     )
 }
 
@@ -379,4 +437,7 @@ def run(name: str, seed: int, *, scale: Scale = 1.0) -> tuple[list[str], dict[st
         if arena.running():
             facts["healed in"] = f"{arena.heal(within=max(kit.HEALED, 60 * scale)):.1f} s"
         facts["records"] = arena.written
-        return [str(finding) for finding in kit.checker.check(arena.history())], facts
+        history = arena.history()
+        if name == "trimmed_changelog":
+            _as_far_as_seen(history)
+        return [str(finding) for finding in kit.checker.check(history)], facts

@@ -124,7 +124,7 @@ class Standby:
             if copy.position is not None and not low <= copy.position <= high:
                 copy.clear()
             if copy.position is None:
-                copy.write([], position=low)
+                copy.write([], position=0)
         starts = {number: copy.position or 0 for number, copy in self._copies.items()}
         for batch in LogReader(self._connection).batches(
             self._changelog,
@@ -132,7 +132,6 @@ class Standby:
             partitions=sorted(starts),
             follow=True,
             stop=self._interrupt,
-            when_trimmed="skip",
         ):
             for number, records in groupby(batch, methodcaller("partition")):
                 self._take(self._copies[number], list(records))

@@ -2,7 +2,8 @@
 
 The order makes it right. Once the former owner is fenced nobody else can add to the changelog; so
 the mark that is written then is its end, and everything before it is the state. The end is never
-guessed: a changelog may be empty, compacted, trimmed, or end in what transactions leave behind.
+guessed: a changelog may be empty, compacted, or end in what transactions leave behind. One that was
+trimmed past what the disk has is no state: the share is refused.
 
 The offsets come from the group. They are those of the same commit as the state: the group gives
 them out when no transaction is moving them, and takes no more from who is not its member. So the
@@ -17,7 +18,7 @@ from typing import Protocol
 from uuid import uuid4
 
 from penstock.backbone.connection import Connection
-from penstock.backbone.logrange import EARLIEST, Offset
+from penstock.backbone.logrange import Offset
 from penstock.backbone.logreader import LogReader
 from penstock.backbone.logrecord import Offsets
 from penstock.backbone.topics import Topics
@@ -140,17 +141,16 @@ class Takeover:
         changelog, mark, number = self._ground.changelog or "", uuid4().bytes, task.number
         delivery.mark(changelog, key=MARKER_KEY, value=mark, partition=number)
         low, high = Topics(self._ground.connection).ends(changelog)[number]
-        position = task.resume(low, high)
-        low = low if position is None else position
+        # Compaction leaves the start of a changelog where it is: one that has moved was trimmed.
+        low = task.resume(low, high) or 0
         self.restored, self.expected = 0, high - low
         apply = task.step.states.apply
         for batch in LogReader(self._ground.connection).batches(
             changelog,
-            start=EARLIEST if position is None else Offset(position),
+            start=Offset(low),
             partitions=[number],
             follow=True,
             stop=self._cancelled,
-            when_trimmed="skip",
         ):
             for raw in batch:
                 key, value = raw.key(), raw.value()

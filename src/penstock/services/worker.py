@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
@@ -124,8 +123,8 @@ class Worker:
         try:
             self._loop(consumer)
             if consumer.trouble() is None:
-                self._snapshot()
                 self.assignment.commit()
+                self._save_positions()
         finally:
             if consumer.trouble() is not None:
                 self.assignment.leave()
@@ -308,14 +307,24 @@ class Worker:
 
     def _snapshot(self) -> None:
         """Tell the tasks where their changelogs end, so that what is on disk knows its place."""
+        for task, end in self._changelog_ends():
+            task.snapshot(end)
+
+    def _save_positions(self) -> None:
+        """Let what is on disk know its place, all being committed: the next start reads no more."""
+        for task, end in self._changelog_ends():
+            if not task.dirty:
+                task.restored(end)
+
+    def _changelog_ends(self) -> list[tuple[Task, int]]:
         tasks = [task for task in self.assignment.tasks() if task.shelf is not None]
         if not tasks:
-            return
-        changelog = self._graph.changelog(self._service).name
-        with suppress(TransientError):  # asked again before long
-            ends = self._topics.ends(changelog)
-            for task in tasks:
-                task.snapshot(ends[task.number][1])
+            return []
+        try:
+            ends = self._topics.ends(self._graph.changelog(self._service).name)
+        except TransientError:  # asked again before long
+            return []
+        return [(task, ends[task.number][1]) for task in tasks]
 
     def _member(self) -> Consumer:
         if self._consumer is None:
