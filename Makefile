@@ -29,8 +29,9 @@ check: setup ## format, lint, types, import contract, module size
 unit: setup ## the tests that need neither broker nor JVM
 	$(BIN)/pytest tests/unit
 
-chaos: setup ## play every fault scenario of the services with several seeds (half an hour)
+chaos: setup ## play every fault scenario with several seeds (an hour)
 	$(BIN)/python tests/chaos/run.py
+	PENSTOCK_CHAOS_SEEDS="1 2 3" $(BIN)/pytest tests/spark/test_exactly_once.py -k many_deaths
 
 bench-services: setup ## services beside Kafka Streams and Quix (ten minutes)
 	$(BIN)/python bench/services/compare.py

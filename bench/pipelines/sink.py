@@ -4,7 +4,7 @@
 
 Each contender reads every record there is (``availableNow``), decodes it, checks and encodes its
 output and writes it to Kafka. Speed is that of the batches after the first, which pays for warming
-up. Latency is what the smallest batch takes: a few records, from trigger to commit.
+up.
 """
 
 import argparse
@@ -38,7 +38,6 @@ from penstock.pipelines.writing import log_rows
 from penstock.testing.broker import temporary_broker
 
 BATCH = 500_000
-SMALL_BATCHES = 20
 
 
 @record(key="device")

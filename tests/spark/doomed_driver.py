@@ -1,0 +1,138 @@
+"""A process that runs two pipelines and dies where it is told to; see ``test_exactly_once.py``.
+
+    python doomed_driver.py HOME BOOTSTRAP APP STEP BATCH
+
+Everything is what Penstock runs, but for the sink, which is killed at a step of the n-th batch:
+
+- ``worker``: the Python worker, its rows sent and not committed; Spark tries the task again;
+- ``sent``, ``committed``: JVM and driver, before and after a task's commit (the other task may be
+  anywhere);
+- ``batch``: JVM and driver, when all tasks have committed and Spark has not written that down;
+- ``never``.
+"""
+
+import os
+import signal
+import sys
+import threading
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+from pyspark import SparkContext
+from pyspark.sql import DataFrame
+
+from penstock import (
+    App,
+    count,
+    every_record,
+    fixed,
+    micro_batch,
+    on_watermark,
+    record,
+    retracting,
+)
+from penstock.backbone.connection import Connection
+from penstock.backbone.site import Site
+from penstock.core.settings import KafkaSettings, Settings
+from penstock.machine.places import Places
+from penstock.pipelines import sinks
+from penstock.pipelines.engine import run_pipelines
+from penstock.pipelines.oncesink import OnceSink
+from penstock.pipelines.oncetask import BatchTask
+
+PIPELINES = ("copied", "panes.windows")
+STEPS = ("worker", "sent", "committed", "batch")
+
+
+@record(key="device", time="at")
+class Reading:
+    device: str
+    at: datetime
+    id: int
+
+
+def application(name: str) -> App:
+    app = App(name)
+    readings = app.stream(f"{name}.readings", Reading, partitions=2, disorder="1s")
+    copies = app.stream(f"{name}.copies", Reading, partitions=2)
+
+    @app.pipeline(reads=readings, writes=copies, trigger=micro_batch(every="100ms"))
+    def copied(readings: DataFrame) -> DataFrame:
+        return readings
+
+    panes = (
+        readings.window(fixed("10s"), by="device", lateness="5s")
+        .trigger(on_watermark(early=every_record(), late=every_record()))
+        .accumulate(retracting)
+        .aggregate(readings=count())
+    )
+    app.stream(f"{name}.panes", panes)
+    return app
+
+
+@dataclass(frozen=True)
+class DoomedTask(BatchTask):
+    """A task that ends at a step, with the processes it was given or with its worker alone."""
+
+    step: str = "never"
+    victims: tuple[int, ...] = ()
+    once: str = ""
+
+    def commit(self, producer, name):
+        if self.step in ("worker", "sent"):
+            # On the log, and never to be read.
+            producer._sender.flush()
+            self.die()
+        super().commit(producer, name)
+        if self.step == "committed":
+            self.die()
+
+    def die(self):
+        try:
+            os.close(os.open(self.once, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return
+        for victim in self.victims or (os.getpid(),):
+            os.kill(victim, signal.SIGKILL)
+
+
+class DoomedSink(OnceSink):
+    """A sink that ends, or has a task that ends, from its n-th batch on that has rows."""
+
+    step, doomed, once = "never", 0, ""
+
+    def __call__(self, rows, batch):
+        self.doomed -= 1
+        if self.doomed >= 0:
+            return super().__call__(rows, batch)
+        jvm = SparkContext._gateway.proc.pid
+        victims = () if self.step == "worker" else (jvm, os.getpid())
+        self.task = partial(DoomedTask, step=self.step, victims=victims, once=self.once)
+        super().__call__(rows, batch)
+        if self.step == "batch":
+            DoomedTask(self._output, batch, 0, victims=victims, once=self.once).die()
+        return None
+
+
+def main() -> None:
+    home, bootstrap, name, step, batch = sys.argv[1:]
+    DoomedSink.step, DoomedSink.doomed = step, int(batch)
+    DoomedSink.once = str(Path(home) / f"died-{os.getpid()}")
+    sinks.OnceSink = DoomedSink
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    site = Site(
+        settings=Settings(),
+        places=Places(Path(home)),
+        connection=Connection(bootstrap, KafkaSettings()),
+        stop=stop,
+        report=lambda _: None,
+    )
+    names = [each.name for each in application(name).graph.parts]
+    run_pipelines(application(name).graph.verified(), names, site)
+
+
+if __name__ == "__main__":
+    main()
