@@ -38,6 +38,7 @@ bench-services: setup ## services beside Kafka Streams and Quix (ten minutes)
 
 bench-pipelines: setup ## windows on Spark beside hand-written PySpark, a table, JSON and a plot (15 minutes)
 	$(BIN)/python bench/pipelines/panes.py --json bench/pipelines/panes.json
+	$(BIN)/python bench/pipelines/sink.py
 	$(BIN)/python bench/pipelines/growth.py --json bench/pipelines/growth.json --svg bench/pipelines/growth.svg
 
 format: setup ## format the code and mend what the linter can
