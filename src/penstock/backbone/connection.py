@@ -1,8 +1,9 @@
 """How a client reaches the cluster, in the words of both client libraries."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from penstock.core.settings import KafkaSettings
 from penstock.errors import ConfigurationError
@@ -37,6 +38,10 @@ class Connection:
                 detail="\n  ".join(problems),
                 hint="run: penstock config explain kafka.security_protocol",
             )
+
+    def within(self, limit: timedelta) -> Self:
+        """Return the connection for calls that wait no longer than this."""
+        return replace(self, settings=replace(self.settings, request_timeout=limit))
 
     def client_config(self) -> dict[str, Any]:
         """Return the configuration of a librdkafka client; it holds the secrets in clear."""

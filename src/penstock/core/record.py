@@ -12,7 +12,7 @@ from penstock.core.place import caller, did_you_mean
 from penstock.core.schema import Choice, Field, FieldType, Scalar, Schema
 from penstock.errors import Place, Problem
 
-__all__ = ["RecordType", "record", "record_type"]
+__all__ = ["RecordType", "is_key_type", "record", "record_type"]
 
 T = TypeVar("T")
 
@@ -142,7 +142,7 @@ def _key_and_time_problems(schema: Schema) -> list[tuple[str, str, str]]:
         if field is None:
             text = f"the key {name!r} is not one of its fields"
             found.append(("record.key-unknown", text, did_you_mean(name, names)))
-        elif field.nullable or not _is_key_type(field.type):
+        elif field.nullable or not is_key_type(field.type):
             text = f"the key {name!r} is {str(field).partition(': ')[2]}"
             advice = "a key is a text, an int, a bool, a date, an instant or a choice; never null"
             found.append(("record.key-type", text, advice))
@@ -158,5 +158,6 @@ def _key_and_time_problems(schema: Schema) -> list[tuple[str, str, str]]:
     return found
 
 
-def _is_key_type(kind: FieldType) -> bool:
+def is_key_type(kind: FieldType | None) -> bool:
+    """Return whether values of a type can be a key, or part of one."""
     return isinstance(kind, Choice) or (isinstance(kind, Scalar) and kind.name in _KEY_SCALARS)

@@ -2,13 +2,21 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark.sql import SparkSession
 
 from penstock.backbone.logrecord import Partition
 
-__all__ = ["Files", "Offsets", "committed_batches", "committed_offsets", "offsets_of"]
+__all__ = [
+    "Files",
+    "Offsets",
+    "PlannedBatch",
+    "committed_batches",
+    "committed_offsets",
+    "offsets_of",
+    "planned_batch",
+]
 
 Offsets = dict[Partition, int]
 
@@ -22,11 +30,25 @@ def committed_offsets(spark: SparkSession, checkpoint: str) -> Offsets:
     done = committed_batches(files, checkpoint)
     if not done:
         return {}
-    found: Offsets = {}
-    for line in files.text(f"{checkpoint}/offsets/{done[-1]}").splitlines():
+    return planned_batch(files, checkpoint, done[-1]).end
+
+
+class PlannedBatch(NamedTuple):
+    """What Spark wrote down when it began a batch."""
+
+    end: Offsets
+    watermark: int
+    """In milliseconds."""
+
+
+def planned_batch(files: "Files", checkpoint: str, batch: int) -> PlannedBatch:
+    """Return how far a batch reaches, and the watermark it began with."""
+    _, said, *sources = files.text(f"{checkpoint}/offsets/{batch}").splitlines()
+    end: Offsets = {}
+    for line in sources:
         if line.startswith("{"):
-            found |= offsets_of(line)
-    return found
+            end |= offsets_of(line)
+    return PlannedBatch(end, json.loads(said)["batchWatermarkMs"])
 
 
 def committed_batches(files: "Files", checkpoint: str) -> list[int]:

@@ -15,7 +15,6 @@ from datetime import timedelta
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
 
-from penstock.backbone.connection import Connection
 from penstock.backbone.positions import PositionReader, position_group
 from penstock.backbone.transactions import TransactionalProducer
 from penstock.errors import PenstockError
@@ -27,6 +26,7 @@ from penstock.pipelines.oncetask import (
     run_name,
     task_name,
 )
+from penstock.pipelines.session import shuffle_partitions
 
 __all__ = ["OnceSink", "kept_tasks"]
 
@@ -43,7 +43,7 @@ def kept_tasks(spark: SparkSession, checkpoint: str) -> int:
     files = Files(spark)
     if _FILE in files.names(checkpoint):
         return int(json.loads(files.text(f"{checkpoint}/{_FILE}"))["tasks"])
-    tasks = _shuffle_partitions(spark)
+    tasks = shuffle_partitions(spark)
     files.write(f"{checkpoint}/{_FILE}", json.dumps({"tasks": tasks}))
     return tasks
 
@@ -71,7 +71,7 @@ class OnceSink:
             self._output = replace(self._output, name=f"{self._output.name}.{query}")
             self._run = _begin_run(self._output)
         task = self.task(self._output, batch, self._run)
-        tasks = self._tasks or _shuffle_partitions(rows.sparkSession)
+        tasks = self._tasks or shuffle_partitions(rows.sparkSession)
         try:
             with _fixed_plan(rows.sparkSession):
                 self._split(rows).mapInArrow(task, "nothing int").collect()
@@ -92,7 +92,7 @@ class OnceSink:
         The run ends first, so that a task that Spark has given up, and that is still there, begins
         nothing more. Where this fails they end with the next start, or when their time is over.
         """
-        output = replace(self._output, connection=_impatient(self._output.connection))
+        output = replace(self._output, connection=self._output.connection.within(_RELEASE_LIMIT))
         with suppress(PenstockError):
             if _begin_run(output, after=self._run):
                 for number in range(tasks):
@@ -120,10 +120,6 @@ def _begin_run(output: Output, *, after: int | None = None) -> int:
     return before + 1
 
 
-def _shuffle_partitions(spark: SparkSession) -> int:
-    return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-
-
 @contextmanager
 def _fixed_plan(spark: SparkSession) -> Iterator[None]:
     """Keep Spark from choosing the number of tasks by what it sees."""
@@ -133,9 +129,3 @@ def _fixed_plan(spark: SparkSession) -> Iterator[None]:
         yield
     finally:
         spark.conf.set(_ADAPTIVE, str(before))
-
-
-def _impatient(connection: Connection) -> Connection:
-    return Connection(
-        connection.bootstrap, replace(connection.settings, request_timeout=_RELEASE_LIMIT)
-    )

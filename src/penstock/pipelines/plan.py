@@ -19,7 +19,7 @@ from penstock.pipelines.reading import (
     records,
     topic_rows,
 )
-from penstock.pipelines.rollups.kept import keep
+from penstock.pipelines.rollups.kept import kept_buckets
 from penstock.pipelines.rollups.native import native_panes, why_not_native
 from penstock.pipelines.rollups.plan import streamed_panes
 from penstock.pipelines.sinks import lake_path, once_writer, stream_writer
@@ -109,12 +109,12 @@ def pane_rows(
         raise TypeError(f"{pipeline.name}: windows are over streams, into streams and tables")
     native = not why_not_native(pipeline)
     checkpoint, rollup = checkpoint_of(graph, pipeline, site), rollup_of(pipeline)
-    kept = keep(spark, checkpoint, pipeline.name, rollup, way="native" if native else "panes")
+    buckets = kept_buckets(spark, checkpoint, pipeline.name, rollup, native=native)
     rows = topic_rows(spark, site.connection, data.topic.name, per_batch=per_batch)
     observed = observed_name(pipeline.name, data)
     if native:
         return native_panes(rows, data, pipeline, into=into, observed=observed)
-    return streamed_panes(rows, graph, pipeline, buckets=kept.buckets, observed=observed)
+    return streamed_panes(rows, graph, pipeline, buckets=buckets, observed=observed)
 
 
 def _triggered(writer: Any, pipeline: Pipeline) -> Any:

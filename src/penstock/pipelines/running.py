@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -11,7 +11,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from penstock.backbone.connection import Connection
 from penstock.backbone.site import Site
 from penstock.backbone.topics import Topics
 from penstock.core.graph import Graph, Lake, Pipeline, RealTime
@@ -29,6 +28,7 @@ from penstock.pipelines.sweeper import Sweeper
 __all__ = ["RunningPipeline"]
 
 _ASK_LIMIT = timedelta(seconds=2)
+"""For questions whose answer is worth little when it comes late."""
 _SAVE_SECONDS = 10.0
 
 
@@ -94,7 +94,7 @@ class RunningPipeline:
         if pipeline.aggregation and not why_not_native(pipeline):
             self._late = LateSweeper(graph, pipeline, site, spark, checkpoint)
         self._sweepers = [each for each in (self._sweeper, self._late) if each is not None]
-        self._topics = Topics(_impatient(site.connection))
+        self._topics = Topics(site.connection.within(_ASK_LIMIT))
         self._totals = _Totals()
         self._seen = (-1, "")
         self._reached = committed_offsets(spark, checkpoint)
@@ -245,10 +245,3 @@ def _range(progress: Any) -> tuple[Offsets, Offsets]:
         start |= offsets_of(source["startOffset"])
         end |= offsets_of(source["endOffset"])
     return start, end
-
-
-def _impatient(connection: Connection) -> Connection:
-    """Return the connection for questions whose answer is worth little when it comes late."""
-    return Connection(
-        connection.bootstrap, replace(connection.settings, request_timeout=_ASK_LIMIT)
-    )

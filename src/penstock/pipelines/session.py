@@ -98,6 +98,11 @@ def local_session(directory: Path | None = None) -> SparkSession:
     return _start(settings, _Files.of(Places(directory), "test"), name="test")
 
 
+def shuffle_partitions(spark: SparkSession) -> int:
+    """Return into how many partitions a session cuts what it shuffles."""
+    return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+
+
 def _start(settings: SparkSettings, files: _Files, *, name: str, held: int = 0) -> SparkSession:
     # Read by PySpark itself and by the scripts that start the JVM; a SPARK_HOME of another version
     # or a `python3` without our packages would fail far from its cause.

@@ -14,11 +14,11 @@ from penstock.core.expression.times import MAX_MICROS, MIN_MICROS
 from penstock.core.graph import Graph, Service
 from penstock.core.panes.arrivals import Arrivals
 from penstock.core.panes.bucket import Bucket, Given
-from penstock.core.rollup.declaration import changes, declaration_of
+from penstock.core.rollup.declaration import declaration_of, refuse_changed
 from penstock.core.rollup.reader import RollupReader
 from penstock.core.rollup.resolve import rollup_of
 from penstock.core.rollup.wire import Destination, PaneWire
-from penstock.errors import ConfigurationError, DataError
+from penstock.errors import DataError
 from penstock.services.deadletters import DeadLetters
 from penstock.services.instants import EPOCH, LAST, instant, micros
 from penstock.services.outputs import Send
@@ -148,13 +148,9 @@ class PaneStep:
         now = declaration_of(self._rollup)
         if (kept := self.states.get(_DECLARATION)) is None:
             self.states.put(_DECLARATION, msgspec.json.encode(now))
-        elif different := changes(msgspec.json.decode(kept), now):
-            raise ConfigurationError(
-                f"{self._part}: the aggregation was changed, its state is that of the old one",
-                code="aggregation.changed",
-                detail="; ".join(different),
-                hint="give it a new name; its panes are then computed anew from the log",
-            )
+        else:
+            hint = "give it a new name; its panes are then computed anew from the log"
+            refuse_changed(self._part, msgspec.json.decode(kept), now, hint=hint)
 
 
 class PaneState:

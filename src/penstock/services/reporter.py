@@ -4,12 +4,10 @@ import threading
 import time
 from collections import Counter
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Self
 
-from penstock.backbone.connection import Connection
 from penstock.backbone.site import Site
 from penstock.backbone.topics import Topics
 from penstock.core.graph import Service
@@ -21,6 +19,9 @@ __all__ = ["REPORT_SECONDS", "Reporter"]
 
 REPORT_SECONDS = 1.0
 
+_ASK_LIMIT = timedelta(seconds=2 * REPORT_SECONDS)
+"""For questions whose answer is worth little when it comes late."""
+
 
 class Reporter:
     """Reports on a worker while the block runs, and how it ended."""
@@ -29,7 +30,7 @@ class Reporter:
         self._worker = worker
         self._service = service
         self._site = site
-        self._topics = Topics(_impatient(site.connection))
+        self._topics = Topics(site.connection.within(_ASK_LIMIT))
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"{service.name}-report")
         self._degraded_at: datetime | None = None
@@ -135,13 +136,6 @@ class Reporter:
         if dead := assignment.last_dead_letter:
             detail["last dead letter"] = dead
         return detail
-
-
-def _impatient(connection: Connection) -> Connection:
-    """Return the connection for questions whose answer is worth little when it comes late."""
-    limit = timedelta(seconds=2 * REPORT_SECONDS)
-    settings = replace(connection.settings, request_timeout=limit)
-    return Connection(connection.bootstrap, settings)
 
 
 class _Rates:

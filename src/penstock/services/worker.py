@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import methodcaller
@@ -341,9 +340,8 @@ def _by_partition(records: Sequence[RawRecord]) -> Iterator[tuple[Partition, lis
 
 def _patient(site: Site) -> Connection:
     """Return the connection with waits that fit into the time for a stop: a commit is two calls."""
-    settings = site.connection.settings
-    limit = min(settings.request_timeout, site.settings.services.stop_timeout / 2)
-    return Connection(site.connection.bootstrap, replace(settings, request_timeout=limit))
+    longest = site.connection.settings.request_timeout
+    return site.connection.within(min(longest, site.settings.services.stop_timeout / 2))
 
 
 def _now() -> datetime:

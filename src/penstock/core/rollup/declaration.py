@@ -12,8 +12,9 @@ from penstock.core.panes.times import END
 from penstock.core.rollup.resolve import Rollup
 from penstock.core.rollup.windowing import MICROSECOND
 from penstock.core.units import duration_text
+from penstock.errors import ConfigurationError
 
-__all__ = ["changes", "declaration_of"]
+__all__ = ["declaration_of", "refuse_changed"]
 
 _SPANS = {"size", "offset", "period", "gap", "delay", "lateness"}
 
@@ -44,13 +45,22 @@ def declaration_of(rollup: Rollup) -> dict[str, str]:
     }
 
 
-def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """Return what is different, as ``aspect: before, now after``."""
-    return [
+def refuse_changed(
+    name: str, before: Mapping[str, str], now: Mapping[str, str], *, hint: str
+) -> None:
+    """Raise a ConfigurationError with all that is different, if the state is another one's."""
+    different = [
         f"{aspect}: was {before.get(aspect) or 'nothing'}, is {now.get(aspect) or 'nothing'}"
         for aspect in dict.fromkeys((*before, *now))
         if before.get(aspect) != now.get(aspect)
     ]
+    if different:
+        raise ConfigurationError(
+            f"{name}: the aggregation was changed, its state is that of the old one",
+            code="aggregation.changed",
+            detail="; ".join(different),
+            hint=hint,
+        )
 
 
 def _words(value: Any) -> str:

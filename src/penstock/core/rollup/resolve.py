@@ -33,8 +33,9 @@ from penstock.core.panes.several import Several
 from penstock.core.panes.sketches import ApproximateDistinct, Quantile
 from penstock.core.panes.watermark import WatermarkRule
 from penstock.core.panes.windows import SessionWindows
+from penstock.core.record import is_key_type
 from penstock.core.rollup.windowing import MICROSECOND
-from penstock.core.schema import Choice, Field, FieldType, ListOf, Scalar, Schema
+from penstock.core.schema import Field, FieldType, ListOf, Scalar, Schema
 from penstock.errors import DefinitionError, Problem
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 __all__ = ["Group", "Measure", "Rollup", "Step", "read_rollup", "rollup_of", "watermark_rule"]
 
 _BOOL, _INT, _FLOAT = Scalar("bool"), Scalar("int"), Scalar("float")
-_KEY_SCALARS = {"text", "int", "bool", "instant", "date"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,9 +197,7 @@ class _Reader:
         if expression is None:
             return None
         kind = expression.field_type
-        if not isinstance(kind, Choice) and (
-            not isinstance(kind, Scalar) or kind.name not in _KEY_SCALARS
-        ):
+        if kind is None or not is_key_type(kind):
             hint = "by a text, an int, a bool, a date or an instant"
             self._wrong("window.by", f"by {name!r}, which is {expression.type}", hint)
             return None

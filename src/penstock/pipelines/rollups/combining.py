@@ -4,7 +4,7 @@ A task reads one partition of the topic. It sends each bucket one value for many
 every bucket how far it has come, also those it has nothing for.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from math import gcd
@@ -39,7 +39,6 @@ SCHEMA = f"{BUCKET} int, {PAYLOAD} binary"
 _ROWS = 250_000
 """How many records are combined at a time."""
 _SLICE = "_slice"
-_NAMES = [BUCKET, PAYLOAD]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,38 +63,25 @@ class Combining:
             yield from self._combined(pa.Table.from_batches(waiting))
 
     def _combined(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
-        for partition in pc.unique(rows.column(PARTITION)).to_pylist():
-            own = rows.filter(pc.equal(rows.column(PARTITION), partition))
+        partitions = pc.unique(rows.column(PARTITION)).to_pylist()
+        for partition in partitions:
+            own = rows
+            if len(partitions) > 1:
+                own = rows.filter(pc.equal(rows.column(PARTITION), partition))
             yield self._packed(_Source(self.rollup, str(partition), own))
 
     def _packed(self, source: "_Source") -> pa.RecordBatch:
         count = len(self.buckets)
-        elements: list[dict[bytes, list[Element]]] = [{} for _ in range(count)]
-        partials: list[dict[bytes, list[Partial]]] = [{} for _ in range(count)]
-        ahead: list[list[Any]] = [[] for _ in range(count)]
+        came = [source.arrivals() for _ in self.buckets]
         if isinstance(self.rollup.windowing.windows, SessionWindows | CountWindows):
             for key, element in source.elements():
-                elements[crc32(key) % count].setdefault(key, []).append(element)
+                came[crc32(key) % count].elements.setdefault(key, []).append(element)
         else:
             for key, partial in source.partials():
-                partials[crc32(key) % count].setdefault(key, []).append(partial)
+                came[crc32(key) % count].partials.setdefault(key, []).append(partial)
         for row in source.ahead():
-            ahead[crc32(row[0]) % count].append(row)
-        payloads = [
-            pack_arrivals(
-                Arrivals(
-                    clock=source.clock,
-                    source=source.name,
-                    position=source.position,
-                    newest=source.newest,
-                    elements=elements[index],
-                    partials=partials[index],
-                    ahead=ahead[index],
-                )
-            )
-            for index in range(count)
-        ]
-        return _batch(self.buckets, payloads)
+            came[crc32(row[0]) % count].ahead.append(row)
+        return _batch(self.buckets, [pack_arrivals(each) for each in came])
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,22 +104,28 @@ class _Source:
     """Rows of one partition of the topic."""
 
     def __init__(self, rollup: Rollup, name: str, rows: pa.Table) -> None:
-        self.name = name
-        self.clock: int = rows.column(CLOCK)[0].as_py()
-        self.position: int = rows.column(OFFSET)[0].as_py()
+        self._name = name
+        self._clock: int = rows.column(CLOCK)[0].as_py()
+        self._position: int = rows.column(OFFSET)[0].as_py()
         self._rollup = rollup
         self._key = GroupKey(rollup.groups)
         self._groups = [group(index) for index in range(len(rollup.groups))]
         distrusted = rows.column(AHEAD)
         self._ahead = rows.filter(distrusted)
         self._rows = rows.filter(pc.invert(distrusted)) if self._ahead.num_rows else rows
-        self.newest: int | None = pc.max(self._rows.column(TIME)).as_py()
+        self._newest: int | None = pc.max(self._rows.column(TIME)).as_py()
+
+    def arrivals(self) -> Arrivals:
+        """Return what every bucket hears of the source; its records are yet to be added."""
+        return Arrivals(
+            clock=self._clock, source=self._name, position=self._position, newest=self._newest
+        )
 
     def ahead(self) -> Iterator[tuple[bytes, int, tuple[str, int]]]:
         """Yield what is not believed, with key, event time and origin."""
         times, offsets = (self._ahead.column(each).to_pylist() for each in (TIME, OFFSET))
         for key, time, offset in zip(self._keys(self._ahead), times, offsets, strict=True):
-            yield key, time, (self.name, offset)
+            yield key, time, (self._name, offset)
 
     def elements(self) -> Iterator[tuple[bytes, Element]]:
         """Yield the records one by one, in their order."""
@@ -143,7 +135,7 @@ class _Source:
         for key, time, offset, *values in zip(
             self._keys(rows), times, offsets, *columns, strict=True
         ):
-            yield key, (time, values, (self.name, offset))
+            yield key, (time, values, (self._name, offset))
 
     def partials(self) -> Iterator[tuple[bytes, Partial]]:
         """Yield what the records of each key and window come to."""
@@ -210,8 +202,5 @@ def _arrays(lists: pa.ChunkedArray) -> Iterator[Any]:
 
 
 def _batch(buckets: Iterable[int], payloads: list[bytes]) -> pa.RecordBatch:
-    columns: Mapping[str, Any] = {
-        BUCKET: pa.array(buckets, pa.int32()),
-        PAYLOAD: pa.array(payloads, pa.binary()),
-    }
-    return pa.RecordBatch.from_arrays(list(columns.values()), names=_NAMES)
+    columns = [pa.array(buckets, pa.int32()), pa.array(payloads, pa.binary())]
+    return pa.RecordBatch.from_arrays(columns, names=[BUCKET, PAYLOAD])

@@ -5,11 +5,10 @@ of the batch are read again, and the records that were late for it written to th
 takes for late what ends before the watermark of the batch before; its offset log has both.
 """
 
-import json
 from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
@@ -22,7 +21,7 @@ from penstock.core.panes.times import plus
 from penstock.core.rollup.reader import GroupKey
 from penstock.core.rollup.resolve import rollup_of
 from penstock.core.rollup.wire import Destination, PaneWire
-from penstock.pipelines.checkpoint import Files, Offsets, committed_batches, offsets_of
+from penstock.pipelines.checkpoint import Files, PlannedBatch, committed_batches, planned_batch
 from penstock.pipelines.rollups.frame import OFFSET, PARTITION, TIME, group, plain_rows
 from penstock.pipelines.rollups.native import EVENT_AT, WINDOW, window_of
 from penstock.pipelines.sweeper import Found, Letter, Sweeper
@@ -30,14 +29,6 @@ from penstock.pipelines.sweeper import Found, Letter, Sweeper
 __all__ = ["LateSweeper"]
 
 _MILLISECOND = 1000
-
-
-class _Planned(NamedTuple):
-    """What Spark wrote down when it began a batch."""
-
-    end: Offsets
-    watermark: int
-    """In microseconds."""
 
 
 class LateSweeper(Sweeper):
@@ -49,15 +40,18 @@ class LateSweeper(Sweeper):
         super().__init__(graph, pipeline, site, spark, into=graph.late_records.name, name="late")
         self._rollup = rollup_of(pipeline)
         self._wire = PaneWire(self._rollup, Destination.of(graph, pipeline))
+        self._key = GroupKey(self._rollup.groups)
         self._files = Files(spark)
         self._checkpoint = checkpoint
-        self._offsets = f"{checkpoint}/offsets"
         self._watermark = 0
+        self._last = (-1, PlannedBatch({}, 0))
+        """The batch that was followed last."""
 
     def follow_batch(self, batch: int, *, dropped: bool) -> int:
         """Take note of a finished batch; return how many late records it made to be written."""
         before, planned = self._planned(batch - 1), self._planned(batch)
-        self._watermark = before.watermark
+        self._last = (batch, planned)
+        self._watermark = before.watermark * _MILLISECOND
         return self.follow(before.end, planned.end, rejected=dropped)
 
     def catch_up_batches(self) -> None:
@@ -65,7 +59,8 @@ class LateSweeper(Sweeper):
 
         Spark remembers its last hundred batches.
         """
-        known = {-1, *map(int, filter(str.isdecimal, self._files.names(self._offsets)))}
+        names = self._files.names(f"{self._checkpoint}/offsets")
+        known = {-1, *map(int, filter(str.isdecimal, names))}
         for batch in committed_batches(self._files, self._checkpoint):
             if batch - 1 in known:
                 self.follow_batch(batch, dropped=True)
@@ -104,14 +99,12 @@ class LateSweeper(Sweeper):
             self._watermark - row[TIME],
             (str(row[PARTITION]), row[OFFSET]),
         )
-        return GroupKey(self._rollup.groups).pack([row[each] for each in groups]), element
+        return self._key.pack([row[each] for each in groups]), element
 
-    def _planned(self, batch: int) -> _Planned:
+    def _planned(self, batch: int) -> PlannedBatch:
+        followed, planned = self._last
+        if batch == followed:
+            return planned
         if batch < 0:
-            return _Planned({}, 0)
-        _, said, *sources = self._files.text(f"{self._offsets}/{batch}").splitlines()
-        end: Offsets = {}
-        for line in sources:
-            if line.startswith("{"):
-                end |= offsets_of(line)
-        return _Planned(end, json.loads(said)["batchWatermarkMs"] * _MILLISECOND)
+            return PlannedBatch({}, 0)
+        return planned_batch(self._files, self._checkpoint, batch)

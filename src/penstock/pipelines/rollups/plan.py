@@ -16,6 +16,7 @@ from penstock.core.rollup.wire import Destination, PaneWire
 from penstock.pipelines.rollups.combining import BUCKET, PAYLOAD, SCHEMA, Beating, Combining
 from penstock.pipelines.rollups.frame import plain_rows
 from penstock.pipelines.rollups.processor import OUTGOING, PaneProcessor, outgoing
+from penstock.pipelines.session import shuffle_partitions
 
 __all__ = ["bucket_numbers", "finished_panes", "needs_beat", "streamed_panes"]
 
@@ -55,7 +56,7 @@ def finished_panes(
     rollup = rollup_of(pipeline).finished()
     to = replace(Destination.of(graph, pipeline), topic=into, late_topic=late)
     spark = rows.sparkSession
-    numbers = bucket_numbers(spark, int(spark.conf.get("spark.sql.shuffle.partitions") or 1))
+    numbers = bucket_numbers(spark, shuffle_partitions(spark))
     plain = plain_rows(rows, _input(pipeline), rollup)
     arrivals = plain.mapInArrow(Combining(rollup, numbers), SCHEMA)
 

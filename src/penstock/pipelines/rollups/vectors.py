@@ -56,7 +56,7 @@ def vector_of(measure: Measure, column: str, rows: pa.Table) -> Vector:
             return Vector([(column, each) for each in ("count", "mean", "variance")], _variance)
         case Max() if _is_number(measure):
             return Vector([(column, "max")], lambda most: most)
-        case Min() if type(combiner) is Min and _is_number(measure):
+        case Min() if _is_number(measure):
             return Vector([(column, "min")], lambda least: least)
     return _one_by_one(measure, column)
 
