@@ -110,6 +110,9 @@ class ServiceSettings:
     snapshot_interval: timedelta = _setting(
         timedelta(seconds=10), "how old state on disk may be: what is newer is read again"
     )
+    on_trimmed: str = _setting(
+        "stop", "input that retention deleted unread: 'stop', or 'skip' it and count what is gone"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
