@@ -59,9 +59,11 @@ def _as_far_as_seen(history: Any) -> None:
 
 def compacted_changelog(arena: Any, scale: float) -> dict[str, object]:
     """F21: a million keys; the changelog is empty, then compacted while workers restore and die."""
+    keys = max(1000, round(1_000_000 * scale))
     first = arena.start()
-    arena.feed(max(1000, round(1_000_000 * scale)))
-    arena.heal(within=kit.PATIENCE * 3)
+    for count in (keys, keys // 2):  # the second time half of the changelog becomes out of date
+        arena.feed(count)
+        arena.heal(within=kit.PATIENCE * 3)
     first.kill()
     before = _held(arena)
     _configure(arena, ResourceType.BROKER, "1", {"log.cleaner.backoff.ms": "200"})
@@ -87,7 +89,7 @@ def compacted_changelog(arena: Any, scale: float) -> dict[str, object]:
     arena.start()
     arena.heal(within=kit.PATIENCE * 2)
     kit.eventually(lambda: _held(arena) < before, within=kit.PATIENCE, what="compaction")
-    return {"keys": max(1000, round(1_000_000 * scale)), "progress shown": f"{shown} of 4"}
+    return {"keys": keys, "progress shown": f"{shown} of 4", "held": f"{before}, {_held(arena)}"}
 
 
 def _held(arena: Any) -> int:

@@ -286,7 +286,7 @@ class App:
         """
 
         def decorate(function: Any) -> Service:
-            place = place_of(method(function))
+            place = place_of(method(function)) or caller()
             called = name or str(getattr(function, "__name__", type(function).__name__))
             outputs = writes if isinstance(writes, tuple) else (writes,)
             plain = tuple(out.data if isinstance(out, Feedback) else out for out in outputs)
