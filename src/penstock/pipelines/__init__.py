@@ -11,6 +11,8 @@ writing, sinks      what a function returns to the rows of a topic or the lake
 oncesink, oncetask  a batch into Kafka, exactly once: the driver's side, a task's
 sweeper             dead letters, each written once
 checkpoint          how far a query has come
+kept, identity      what made a checkpoint, and whether it is still the same
+stateful            what the state of a plan is made of
 batch               the same function over a finished range
 failures            Spark's errors in the families of ``penstock.errors``
 expressions         ``core.expression`` on Spark

@@ -16,6 +16,7 @@ __all__ = [
     "committed_offsets",
     "offsets_of",
     "planned_batch",
+    "planned_batches",
 ]
 
 Offsets = dict[Partition, int]
@@ -56,6 +57,11 @@ def committed_batches(files: "Files", checkpoint: str) -> list[int]:
     return sorted(int(name) for name in files.names(f"{checkpoint}/commits") if name.isdecimal())
 
 
+def planned_batches(files: "Files", checkpoint: str) -> list[int]:
+    """Return the numbers of the batches that were begun, as far as Spark remembers, in order."""
+    return sorted(int(name) for name in files.names(f"{checkpoint}/offsets") if name.isdecimal())
+
+
 def offsets_of(text: str | Mapping[str, Any] | None) -> Offsets:
     """Return the offsets that Spark gives for a Kafka source; empty for anything else."""
     found = json.loads(text) if isinstance(text, str) else text
@@ -75,6 +81,7 @@ class Files:
 
     def __init__(self, spark: SparkSession) -> None:
         self._java: Any = spark.sparkContext._jvm  # noqa: SLF001
+        self._gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
         self._configuration: Any = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
 
     def names(self, directory: str) -> list[str]:
@@ -95,14 +102,16 @@ class Files:
             stream.close()
 
     def write(self, file: str, text: str) -> None:
-        """Write a whole file, or none: it gets its name when it is complete."""
+        """Write a whole file, or none: it takes its name, and another's place, when complete."""
         fs = self._java.org.apache.hadoop.fs
         path, unfinished = fs.Path(file), fs.Path(f"{file}.part")
-        system = path.getFileSystem(self._configuration)
-        stream = system.create(unfinished)
+        stream = path.getFileSystem(self._configuration).create(unfinished)
         try:
             stream.write(bytearray(text.encode()))
         finally:
             stream.close()
-        if not system.rename(unfinished, path):
-            raise OSError(f"{file} cannot be written")
+        rename = getattr(fs, "Options$Rename")
+        how = self._gateway.new_array(rename, 1)
+        how[0] = rename.OVERWRITE
+        context = fs.FileContext.getFileContext(path.toUri(), self._configuration)
+        context.rename(context.makeQualified(unfinished), context.makeQualified(path), how)

@@ -12,7 +12,7 @@ from penstock.core.graph import Graph, Pipeline
 from penstock.core.place import did_you_mean
 from penstock.core.report import PartReport
 from penstock.errors import ConfigurationError
-from penstock.pipelines.plan import held_slots, start_query
+from penstock.pipelines.plan import held_slots, prepared_query
 from penstock.pipelines.running import RunningPipeline
 from penstock.pipelines.session import session
 
@@ -68,9 +68,10 @@ def _run(graph: Graph, pipelines: Sequence[Pipeline], site: Site, spark: SparkSe
     running: list[RunningPipeline] = []
     failed: Exception | None = None
     try:
-        for pipeline in pipelines:
-            query = start_query(graph, pipeline, site, spark)
-            running.append(RunningPipeline(graph, pipeline, site, query, spark))
+        # All of them before any: where one is refused none has begun.
+        prepared = [prepared_query(graph, each, site, spark) for each in pipelines]
+        for pipeline, start in zip(pipelines, prepared, strict=True):
+            running.append(RunningPipeline(graph, pipeline, site, start(), spark))
         while not site.stop.wait(_LOOK_SECONDS):
             for each in running:
                 site.report(each.look())
