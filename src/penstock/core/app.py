@@ -1,13 +1,18 @@
-"""The application: declarations in, a graph out. Declaring starts nothing and raises nothing."""
+"""The application: declarations in, a graph out. Declaring starts nothing and raises nothing.
+
+Long because all that can be declared is declared here, each with its options and what they mean.
+"""
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, Literal, Protocol, TypeVar
 
+from penstock.core.days import Day
 from penstock.core.graph import (
     DEFAULT_CONCURRENCY,
     DEFAULT_TIMEOUT,
     IDLE_AFTER,
+    LAKE_HISTORY,
     Connector,
     Data,
     Delivery,
@@ -201,15 +206,29 @@ class App:
         return table
 
     def lake(
-        self, name: str, record: type[T], *, partition_by: str | tuple[str, ...] = ()
+        self,
+        name: str,
+        record: type[T],
+        *,
+        partition_by: str | Day | tuple[str | Day, ...] = (),
+        retention: str | timedelta | None = None,
+        history: str | timedelta = LAKE_HISTORY,
     ) -> Lake[T]:
-        """Declare a Delta table of the lake, optionally partitioned by some of its fields."""
+        """Declare a Delta table of the lake, perhaps partitioned by some fields or ``day("at")``.
+
+        Days of event time that ended longer ago than ``retention`` are deleted, which needs a
+        partition for each; None keeps records for ever. For as long as ``history`` the table can be
+        read as it was.
+        """
         place = caller()
-        fields = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
+        read = self._option_reader(name, place)
+        span = read(duration, "history", history, LAKE_HISTORY)
         lake = Lake(
             name=name,
             record=self._record_type(name, record, place),
-            partition_by=fields,
+            partition_by=partition_by if isinstance(partition_by, tuple) else (partition_by,),
+            retention=read(duration, "retention", retention, None),
+            history=LAKE_HISTORY if span is None else span,
             place=place,
         )
         self._data.append(lake)

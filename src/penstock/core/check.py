@@ -18,6 +18,7 @@ from penstock.core.graph import (
     Stream,
     Table,
 )
+from penstock.core.lakerules import lake_problems
 from penstock.core.place import did_you_mean
 from penstock.core.rollup.rules import aggregation_problems
 from penstock.core.servicerules import service_problems
@@ -63,11 +64,6 @@ def _data(graph: Graph) -> Iterator[Problem]:
     for data in graph.data:
         schema = data.record.schema
         if isinstance(data, Lake):
-            names = [field.name for field in schema.fields]
-            for name in data.partition_by:
-                if name not in names:
-                    text = f"lake table {data.name!r} is partitioned by {name!r}, not a field"
-                    yield Problem("lake.partition", text, did_you_mean(name, names), data.place)
             continue
         if data.topic.partitions < 1:
             text = f"{data.kind} {data.name!r} has {data.topic.partitions} partitions"
@@ -156,5 +152,6 @@ _RULES: tuple[Callable[[Graph], Iterator[Problem]], ...] = (
     _pipelines,
     service_problems,
     aggregation_problems,
+    lake_problems,
     _cycles,
 )

@@ -59,7 +59,9 @@ def describe(node: Data | Part) -> str:
             return f"pipeline, {mode}, {node.output}"
     words = f"{_singular(node.kind)} of {node.record.name}"
     if isinstance(node, Lake):
-        return f"{words} by {', '.join(node.partition_by)}" if node.partition_by else words
+        return (
+            f"{words} by {', '.join(map(str, node.partition_by))}" if node.partition_by else words
+        )
     return f"{words} by {', '.join(node.record.schema.key)}" if node.record.schema.key else words
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
+from penstock.core.days import Day
 from penstock.core.deadletter import dead_letter_topic
 from penstock.core.panes.windows import WindowKind
 from penstock.core.policy import ErrorPolicy
@@ -48,6 +49,7 @@ DEFAULT_TIMEOUT = timedelta(seconds=30)
 Delivery = Literal["at_most_once", "at_least_once", "exactly_once"]
 Follows = Literal["slowest", "newest"]
 IDLE_AFTER = timedelta(minutes=1)
+LAKE_HISTORY = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +109,18 @@ class Lake(Generic[T]):
 
     name: str
     record: RecordType[T]
-    partition_by: tuple[str, ...] = ()
+    partition_by: tuple[str | Day, ...] = ()
+    retention: timedelta | None = None
+    """How long after their event time records are kept; None: for ever."""
+    history: timedelta = LAKE_HISTORY
+    """How long the table can be read as it was."""
     place: Place | None = field(default=None, compare=False, repr=False)
     kind: Literal["lake"] = field(default="lake", init=False)
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """The columns that the table is partitioned by."""
+        return tuple(part.column if isinstance(part, Day) else part for part in self.partition_by)
 
 
 OnLog: TypeAlias = Stream[Any] | Table[Any]

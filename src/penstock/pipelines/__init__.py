@@ -7,6 +7,7 @@ plan, reading       a pipeline's inputs and function as a query
 gate                rows of a topic to records, with a verdict on each
 quick, exact        the two ways to read a record: fast, and always right
 values, keys        values and keys of records, as ``core.codec`` has them
+laketable           a Delta table: made, read, written
 writing, sinks      what a function returns to the rows of a topic or the lake
 oncesink, oncetask  a batch into Kafka, exactly once: the driver's side, a task's
 sweeper             dead letters, each written once

@@ -19,6 +19,7 @@ from penstock.core.topic import TopicSpec
 from penstock.pipelines.engine import find_pipeline
 from penstock.pipelines.failures import of_query
 from penstock.pipelines.gate import refused
+from penstock.pipelines.laketable import lake_path, lake_rows, stored_rows
 from penstock.pipelines.plan import output_of
 from penstock.pipelines.reading import (
     DELETIONS,
@@ -26,13 +27,12 @@ from penstock.pipelines.reading import (
     REJECTED,
     OffsetRange,
     gate_counts,
-    lake_rows,
     records,
     topic_rows,
 )
 from penstock.pipelines.rollups.plan import finished_panes
 from penstock.pipelines.session import session
-from penstock.pipelines.sinks import lake_path, row_options, topic_options
+from penstock.pipelines.sinks import row_options, topic_options
 from penstock.pipelines.sweeper import dead_letter
 from penstock.pipelines.writing import log_rows
 
@@ -122,8 +122,8 @@ class _Batch:
         data = self._pipeline.writes
         if isinstance(data, Lake):
             path = lake_path(output, self._site)
-            writer: Any = frame.write.format("delta").mode("errorifexists")
-            writer.partitionBy(*data.partition_by).save(path)
+            writer: Any = stored_rows(frame, data).write.format("delta").mode("errorifexists")
+            writer.partitionBy(*data.partition_columns).save(path)
             return self._spark.read.format("delta").load(path).count()
         options = topic_options(data, self._site) | {"topic": output}
         log_rows(frame, data).write.format("kafka").options(**options).save()

@@ -12,16 +12,16 @@ from penstock.core.graph import Data, Graph, Lake, OnLog, Pipeline, RealTime
 from penstock.errors import DefinitionError, Problem
 from penstock.pipelines.failures import of_definition
 from penstock.pipelines.kept import identity_of, kept_pieces
+from penstock.pipelines.laketable import lake_path, lake_rows
 from penstock.pipelines.reading import (
     RECORDS_PER_BATCH,
-    lake_rows,
     observed_name,
     records,
     topic_rows,
 )
 from penstock.pipelines.rollups.native import native_panes, why_not_native
 from penstock.pipelines.rollups.plan import streamed_panes
-from penstock.pipelines.sinks import lake_path, once_writer, stream_writer
+from penstock.pipelines.sinks import once_writer, stream_writer
 from penstock.pipelines.writing import log_rows, typed
 
 __all__ = ["checkpoint_of", "held_slots", "output_of", "pane_rows", "prepared_query", "start_query"]

@@ -1,4 +1,4 @@
-"""From topics and lake tables to the DataFrames that a pipeline's function gets."""
+"""From topics to the DataFrames that a pipeline's function gets."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,9 +7,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
 
 from penstock.backbone.connection import Connection
-from penstock.core.graph import Data, Lake, OnLog, Stream
+from penstock.core.graph import Data, OnLog, Stream
 from penstock.pipelines.gate import REFUSED, judged
-from penstock.pipelines.schema import frame_type
 
 __all__ = [
     "DELETIONS",
@@ -21,7 +20,6 @@ __all__ = [
     "count_gate",
     "gate_counts",
     "kafka_options",
-    "lake_rows",
     "observed_name",
     "records",
     "topic_rows",
@@ -113,20 +111,6 @@ def gate_counts(rows: DataFrame, data: OnLog) -> dict[str, int]:
     """Return what a batch's observed counts would say, in a pass of its own."""
     row = judged(rows, data).agg(*_counts()).first()
     return {name: row[name] if row else 0 for name in (RECEIVED, REJECTED, DELETIONS)}
-
-
-def lake_rows(spark: SparkSession, data: Lake[Any], path: str, *, streaming: bool) -> DataFrame:
-    """Return the records of a lake table: as a stream, or all there are now.
-
-    A table that is not there yet is made, empty: whoever fills it may start later.
-    """
-    schema = data.record.schema
-    empty: Any = spark.createDataFrame([], frame_type(schema).simpleString()).write
-    empty.format("delta").mode("ignore").partitionBy(*data.partition_by).save(path)
-    reader: Any = spark.readStream if streaming else spark.read
-    names = [field.name for field in schema.fields]
-    frame: DataFrame = reader.format("delta").load(path).select(*names)
-    return frame
 
 
 def _counts() -> list[Column]:
