@@ -262,7 +262,9 @@ class App:
     ) -> Callable[[Callable[..., Any]], Pipeline]:
         """Declare a pipeline: a function from one DataFrame per stream read to a DataFrame.
 
-        ``output`` is Spark's output mode; by default a table is updated, anything else appended to.
+        Beside a stream, tables and lake tables are looked up as they are at each batch. ``output``
+        is Spark's output mode; by default a table is updated, anything else appended to. It writes
+        exactly once in micro-batches (the default ``trigger``), at least once in real-time mode.
         """
 
         def decorate(function: Callable[..., Any]) -> Pipeline:

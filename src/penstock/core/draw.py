@@ -56,7 +56,7 @@ def describe(node: Data | Part) -> str:
             return f"{words}, state {states}" if states else words
         case Pipeline():
             mode = "real-time" if isinstance(node.trigger, RealTime) else "micro-batch"
-            return f"pipeline, {mode}, {node.output}"
+            return f"pipeline, {mode}, {node.output}, {node.delivery.replace('_', ' ')}"
     words = f"{_singular(node.kind)} of {node.record.name}"
     if isinstance(node, Lake):
         return (

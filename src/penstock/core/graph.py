@@ -195,6 +195,23 @@ class Pipeline:
     place: Place | None = field(default=None, compare=False, repr=False)
     kind: Literal["pipeline"] = field(default="pipeline", init=False)
 
+    @property
+    def delivery(self) -> Delivery:
+        """Return what a reader of committed records may rely on."""
+        return "at_least_once" if isinstance(self.trigger, RealTime) else "exactly_once"
+
+    @property
+    def lookups(self) -> tuple[Table[Any] | Lake[Any], ...]:
+        """Return what is looked up as it is at each batch.
+
+        Tables beside a stream, and lake tables beside a stream or a table; alone they are streams.
+        """
+        kinds = {data.kind for data in self.reads}
+        flows = "stream" if "stream" in kinds else "table" if "table" in kinds else "lake"
+        return tuple(
+            data for data in self.reads if not isinstance(data, Stream) and data.kind != flows
+        )
+
     def __call__(self, *frames: Any) -> Any:
         """Call the user's function itself, as its own tests do."""
         return self.function(*frames)

@@ -33,6 +33,8 @@ _CHOICES: Mapping[str, tuple[object, ...]] = {
     "services.on_trimmed": ("stop", "skip"),
     "services.standby": ("off", "on"),
     "services.state": ("memory", "disk"),
+    "spark.on_trimmed": ("stop", "skip"),
+    "spark.share": ("on", "off"),
 }
 _MAY_BE_ZERO = frozenset(
     {"spark.shuffle_partitions", "services.commit_interval", "services.http_port"}

@@ -2,7 +2,9 @@
 
 ==================  ==================================================================
 session, scratch    Spark's JVM: started, quiet, never left behind
-engine, running     runs pipelines as streams; what one says about itself
+engine, attempts    runs pipelines as streams; keeps one going after trouble that passes
+running, joins      what one says about itself; whether its joins have a bound
+trimmed             input that was deleted before it was read
 plan, reading       a pipeline's inputs and function as a query
 gate                rows of a topic to records, with a verdict on each
 quick, exact        the two ways to read a record: fast, and always right

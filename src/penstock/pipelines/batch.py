@@ -13,7 +13,7 @@ from penstock.backbone.logspan import starts, stops
 from penstock.backbone.producer import Producer
 from penstock.backbone.site import Site
 from penstock.backbone.topics import Topics
-from penstock.core.graph import Data, Graph, Lake, OnLog, Pipeline
+from penstock.core.graph import Data, Graph, Lake, OnLog, Pipeline, Table
 from penstock.core.report import Counts
 from penstock.core.topic import TopicSpec
 from penstock.pipelines.engine import find_pipeline
@@ -27,6 +27,7 @@ from penstock.pipelines.reading import (
     REJECTED,
     OffsetRange,
     gate_counts,
+    latest_records,
     records,
     topic_rows,
 )
@@ -61,8 +62,9 @@ def run_batch(
     """Run a pipeline over a range of its input, into ``<output>.replay.<label>``.
 
     The range is settled at the beginning: records that come later are not part of it. A table's
-    output holds one row per key and is the state the stream would have come to. Dead letters go to
-    a topic of the run's own, too.
+    output holds one row per key and is the state the stream would have come to. What is looked up
+    is as it is at the end of the range, a lake table as it is now. Dead letters go to a topic of
+    the run's own, too.
     """
     pipeline = find_pipeline(graph, name)
     letters = replace(graph.dead_letters, name=f"{graph.dead_letters.name}.replay.{label}")
@@ -74,7 +76,9 @@ def run_batch(
         specs.append(replace(pipeline.writes.topic, name=output))
     topics.declare(specs)
     ranges = {
-        data.topic.name: _range(topics, data.topic.name, start, end)
+        data.topic.name: _range(
+            topics, data.topic.name, EARLIEST if data in pipeline.lookups else start, end
+        )
         for data in pipeline.reads
         if not isinstance(data, Lake)
     }
@@ -111,7 +115,7 @@ class _Batch:
         self._spark = spark
         self._ranges = ranges
         self._counted = {
-            data.name: gate_counts(self._rows(data), data)
+            data.name: self._gate_counts(data)
             for data in pipeline.reads
             if not isinstance(data, Lake)
         }
@@ -172,6 +176,13 @@ class _Batch:
             written=written,
         )
 
+    def _gate_counts(self, data: OnLog) -> dict[str, int]:
+        found = gate_counts(self._rows(data), data)
+        if data in self._pipeline.lookups:
+            # What is looked up is not received, but what of it cannot be used is a dead letter.
+            return found | {RECEIVED: found[REJECTED], DELETIONS: 0}
+        return found
+
     def _count(self, output: str) -> int:
         ends = Topics(self._site.connection).ends(output)
         return sum(high - low for low, high in ends.values())
@@ -183,6 +194,8 @@ class _Batch:
     def _frame_of(self, data: Data) -> DataFrame:
         if isinstance(data, Lake):
             return lake_rows(self._spark, data, lake_path(data.name, self._site), streaming=False)
+        if isinstance(data, Table) and data in self._pipeline.lookups:
+            return latest_records(self._rows(data), data)
         return records(self._rows(data), data)
 
 

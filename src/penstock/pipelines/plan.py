@@ -8,15 +8,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.backbone.site import Site
-from penstock.core.graph import Data, Graph, Lake, OnLog, Pipeline, RealTime
+from penstock.core.graph import Data, Graph, Lake, OnLog, Pipeline, RealTime, Table
 from penstock.errors import DefinitionError, Problem
 from penstock.pipelines.failures import of_definition
 from penstock.pipelines.kept import identity_of, kept_pieces
 from penstock.pipelines.laketable import lake_path, lake_rows
 from penstock.pipelines.reading import (
     RECORDS_PER_BATCH,
+    latest_records,
     observed_name,
     records,
+    table_rows,
     topic_rows,
 )
 from penstock.pipelines.rollups.native import native_panes, why_not_native
@@ -31,7 +33,12 @@ def held_slots(pipeline: Pipeline) -> int:
     """Return how many slots a pipeline keeps: in real-time mode one for each partition it reads."""
     if not isinstance(pipeline.trigger, RealTime):
         return 0
-    return sum(data.topic.partitions for data in pipeline.reads if not isinstance(data, Lake))
+    lookups = pipeline.lookups
+    return sum(
+        data.topic.partitions
+        for data in pipeline.reads
+        if not isinstance(data, Lake) and data not in lookups
+    )
 
 
 def checkpoint_of(graph: Graph, pipeline: Pipeline, site: Site) -> str:
@@ -67,21 +74,26 @@ def start_query(
 
 
 def prepared_query(
-    graph: Graph, pipeline: Pipeline, site: Site, spark: SparkSession
+    graph: Graph, pipeline: Pipeline, site: Site, spark: SparkSession, *, lossy: bool = False
 ) -> Callable[[], StreamingQuery]:
     """Return what starts the pipeline; so far nothing was touched but a checkpoint of its own.
+
+    ``lossy``: what is gone from its topics is stepped over; else that ends the query.
 
     Raises DefinitionError where it is wrong, ConfigurationError where its checkpoint is another's.
     """
     real_time = isinstance(pipeline.trigger, RealTime)
-    # Beside a stream a lake table is looked up as it is at each batch; alone it is the stream.
-    only_lake = all(isinstance(data, Lake) for data in pipeline.reads)
+    lookups = pipeline.lookups
 
     def frame_of(data: Data) -> DataFrame:
         if isinstance(data, Lake):
-            return lake_rows(spark, data, lake_path(data.name, site), streaming=only_lake)
+            path, streaming = lake_path(data.name, site), data not in lookups
+            return lake_rows(spark, data, path, streaming=streaming)
+        if isinstance(data, Table) and data in lookups:
+            return latest_records(table_rows(spark, site.connection, data.topic.name), data)
         limit = None if real_time else RECORDS_PER_BATCH
-        rows = topic_rows(spark, site.connection, data.topic.name, per_batch=limit)
+        topic = data.topic.name
+        rows = topic_rows(spark, site.connection, topic, per_batch=limit, lossy=lossy)
         observed = None if real_time else observed_name(pipeline.name, data)
         return records(rows, data, observed=observed)
 
@@ -93,7 +105,7 @@ def prepared_query(
         pieces = kept_pieces(spark, checkpoint, pipeline, now)
         if output is None:
             # Panes come from the partitions of the state, which never change.
-            rows = pane_rows(graph, pipeline, site, spark, buckets=pieces)
+            rows = pane_rows(graph, pipeline, site, spark, buckets=pieces, lossy=lossy)
             writer = once_writer(rows, _on_log(pipeline), site, name=name, tasks=None)
         elif isinstance(into, Lake) or real_time:
             writer = stream_writer(output, into, site)
@@ -123,6 +135,7 @@ def pane_rows(
     *,
     buckets: int,
     per_batch: int = RECORDS_PER_BATCH,
+    lossy: bool = False,
 ) -> DataFrame:
     """Return the records that a windowed aggregation writes, late ones included.
 
@@ -131,7 +144,8 @@ def pane_rows(
     (data,), into = pipeline.reads, _on_log(pipeline)
     if isinstance(data, Lake):
         raise TypeError(f"{pipeline.name}: windows are over streams")
-    rows = topic_rows(spark, site.connection, data.topic.name, per_batch=per_batch)
+    topic = data.topic.name
+    rows = topic_rows(spark, site.connection, topic, per_batch=per_batch, lossy=lossy)
     observed = observed_name(pipeline.name, data)
     if not why_not_native(pipeline):
         return native_panes(rows, data, pipeline, into=into, observed=observed)

@@ -7,8 +7,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
 
 from penstock.backbone.connection import Connection
-from penstock.core.graph import Data, OnLog, Stream
+from penstock.core.graph import Data, OnLog, Stream, Table
 from penstock.pipelines.gate import REFUSED, judged
+from penstock.pipelines.sqltext import name
 
 __all__ = [
     "DELETIONS",
@@ -20,8 +21,10 @@ __all__ = [
     "count_gate",
     "gate_counts",
     "kafka_options",
+    "latest_records",
     "observed_name",
     "records",
+    "table_rows",
     "topic_rows",
 ]
 
@@ -42,6 +45,8 @@ RECORDS_PER_BATCH = 2_000_000
 OffsetRange = Mapping[int, tuple[int, int]]
 """By partition: the first offset, and the one before which to stop."""
 
+_KEY, _OFFSET, _LAST, _GONE = (f"_penstock_{each}" for each in ("key", "offset", "last", "gone"))
+
 
 def observed_name(pipeline: str, data: Data) -> str:
     """Return the name under which an input's counts stand in a query's progress."""
@@ -61,19 +66,19 @@ def topic_rows(
     *,
     over: OffsetRange | None = None,
     per_batch: int | None = RECORDS_PER_BATCH,
+    lossy: bool = False,
 ) -> DataFrame:
     """Return the rows of a topic as they stand on the log: as a stream, or over a range.
 
     A batch of a stream has at most ``per_batch`` of them (real-time mode knows no such limit), and
-    no headers, which cost time.
+    no headers, which cost time. Rows that are gone from the log before they are read end it, unless
+    it is ``lossy``.
     """
-    options = kafka_options(connection) | dict(FETCHING)
-    options["kafka.isolation.level"] = "read_committed"
     if over is None:
         reader: Any = spark.readStream.format("kafka").options(
             subscribe=topic,
             startingOffsets="earliest",
-            failOnDataLoss="true",
+            failOnDataLoss="false" if lossy else "true",
             **({} if per_batch is None else {"maxOffsetsPerTrigger": str(per_batch)}),
         )
     else:
@@ -85,6 +90,18 @@ def topic_rows(
             failOnDataLoss="true",
             includeHeaders="true",
         )
+    return _loaded(reader, connection)
+
+
+def table_rows(spark: SparkSession, connection: Connection, topic: str) -> DataFrame:
+    """Return all rows of a table's topic as a frame that reads it anew for each batch."""
+    reader: Any = spark.read.format("kafka").options(subscribe=topic, failOnDataLoss="true")
+    return _loaded(reader, connection)
+
+
+def _loaded(reader: Any, connection: Connection) -> DataFrame:
+    options = kafka_options(connection) | dict(FETCHING)
+    options["kafka.isolation.level"] = "read_committed"
     frame: DataFrame = reader.options(**options).load()
     return frame
 
@@ -100,6 +117,22 @@ def records(rows: DataFrame, data: OnLog, *, observed: str | None = None) -> Dat
         span = f"{round(data.disorder.total_seconds() * 1000)} milliseconds"
         found = found.withWatermark(data.record.schema.time, span)
     return found
+
+
+def latest_records(rows: DataFrame, table: Table[Any]) -> DataFrame:
+    """Return what a table holds: the last record of each key, but for those that were deleted.
+
+    Where the last one cannot be used the one before it stays.
+    """
+    found = judged(rows, table, beside={_KEY: "key", _OFFSET: "offset"})
+    fields = [name(field.name) for field in table.record.schema.fields]
+    row = f"struct({REFUSED} is null as {_GONE}, {', '.join(fields)})"
+    last = (
+        found.where(f"{REFUSED} is null or not {REFUSED}")
+        .groupBy(_KEY)
+        .agg(F.expr(f"max_by({row}, {_OFFSET})").alias(_LAST))
+    )
+    return last.where(f"not {_LAST}.{_GONE}").selectExpr(*(f"{_LAST}.{each}" for each in fields))
 
 
 def count_gate(found: DataFrame, observed: str) -> DataFrame:
