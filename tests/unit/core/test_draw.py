@@ -68,11 +68,11 @@ file  (source, lines of "a" & <b>)
     │   └─▶ loud  (stream of Word by word)
     │       ├─▶ echo  (service, at least once)
     │       │   └─▶ words ↺ feedback
-    │       ├─▶ count  (pipeline, micro-batch, update, exactly once)
+    │       ├─▶ count  (pipeline, micro-batch, update)
     │       │   └─▶ counts  (table of Word by word)
-    │       └─▶ keep  (pipeline, micro-batch, append, exactly once)
+    │       └─▶ keep  (pipeline, micro-batch, append)
     │           └─▶ kept  (lake table of Word by word)
-    └─▶ fast  (pipeline, real-time, append, at least once)
+    └─▶ fast  (pipeline, real-time, append)
         └─▶ loud ↑, drawn above
 
 other  (source, lines of "a" & <b>)
