@@ -1,8 +1,6 @@
 """Penstock: a fast data platform in Python, on Kafka and Spark."""
 
 from penstock.core.app import App, feedback, micro_batch, real_time, send
-from penstock.core.days import day
-from penstock.core.graph import Output
 from penstock.core.policy import on_error, retry
 from penstock.core.record import record
 from penstock.core.rollup.aggregation import (
@@ -52,7 +50,6 @@ __all__ = [
     "ListState",
     "MapState",
     "Opening",
-    "Output",
     "State",
     "Timer",
     "Timers",
@@ -66,7 +63,6 @@ __all__ = [
     "combine",
     "count",
     "counted",
-    "day",
     "discarding",
     "distinct",
     "every",

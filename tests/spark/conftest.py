@@ -32,7 +32,6 @@ class Ground:
         self.home = home
         self.name = f"app{uuid4().hex[:8]}"
         self.app = App(self.name)
-        self.settings = Settings()
         self.reports: list[PartReport] = []
 
     def topic(self, name: str) -> str:
@@ -44,7 +43,7 @@ class Ground:
 
     def site(self, stop: threading.Event) -> Site:
         return Site(
-            settings=self.settings,
+            settings=Settings(),
             places=Places(self.home),
             connection=self.kafka,
             stop=stop,

@@ -140,8 +140,7 @@ def trimmed(
         code="offset.trimmed",
         detail=f"the records of {low - wanted} offsets are gone before they were read",
         hint=(
-            "services.on_trimmed=skip goes on without them and counts them;"
-            " penstock reset begins anew with what is left"
+            f"penstock groups reset {group} --topic {topic} --to earliest  (goes on without them)"
             if group
             else "start at the earliest record, which leaves them out"
         ),
@@ -161,7 +160,7 @@ def beyond_end(
         if group
         else "",
         hint=(
-            "penstock reset begins anew with what is there"
+            f"penstock groups reset {group} --topic {topic} --to earliest"
             if group
             else f"penstock topics describe {topic}"
         ),

@@ -7,7 +7,7 @@ import confluent_kafka
 from confluent_kafka import KafkaException, TopicPartition
 
 from penstock.backbone.admin import Admin
-from penstock.backbone.failures import beyond_end, cause
+from penstock.backbone.failures import beyond_end, cause, trimmed
 from penstock.backbone.logrecord import Partition
 
 __all__ = ["StartOffsets", "find_starts"]
@@ -15,18 +15,15 @@ __all__ = ["StartOffsets", "find_starts"]
 
 @dataclass(frozen=True, slots=True)
 class StartOffsets:
-    """The group's own offsets, those of them that were trimmed, the ends of what it never read."""
+    """The group's own offsets, and the ends of the partitions that it has never read."""
 
     committed: dict[Partition, int] = field(default_factory=dict)
-    trimmed: dict[Partition, tuple[int, int]] = field(default_factory=dict)
-    """Where the group stands, and the oldest offset that is left."""
     unread: dict[Partition, tuple[int, int]] = field(default_factory=dict)
 
     def first(self, start: Literal["earliest", "latest"]) -> dict[Partition, int]:
-        """Return where partitions are begun at an offset that the group has not committed."""
+        """Return where the partitions are begun that the group has never read."""
         side = 0 if start == "earliest" else 1
-        found = {partition: ends[side] for partition, ends in self.unread.items()}
-        return found | {partition: low for partition, (_, low) in self.trimmed.items()}
+        return {partition: ends[side] for partition, ends in self.unread.items()}
 
 
 def find_starts(
@@ -34,8 +31,8 @@ def find_starts(
 ) -> StartOffsets:
     """Compare the group's offsets with the log as it is.
 
-    Waits for a transaction that is still moving them. ConfigurationError ``offset.beyond-end``: the
-    log has not reached an offset, or has lost it.
+    Waits for a transaction that is still moving them. ConfigurationError ``offset.trimmed`` or
+    ``offset.beyond-end``: an offset is no longer in the log.
     """
     found = StartOffsets()
     if not given:
@@ -54,7 +51,7 @@ def find_starts(
         if at.offset < 0:
             found.unread[partition] = (low, high)
         elif at.offset < low:
-            found.trimmed[partition] = (at.offset, low)
+            raise trimmed(partition, wanted=at.offset, low=low, group=group)
         elif at.offset > high:
             raise beyond_end(partition, wanted=at.offset, high=high, group=group)
         else:
