@@ -44,7 +44,7 @@ from penstock.core.settings import Settings
 from penstock.machine.places import Places
 from penstock.pipelines.plan import pane_rows
 from penstock.pipelines.reading import FETCHING, kafka_options
-from penstock.pipelines.session import session
+from penstock.pipelines.session import session, shuffle_partitions
 from penstock.pipelines.sinks import rows_writer
 from penstock.testing.broker import temporary_broker
 
@@ -145,9 +145,11 @@ def penstock(name: str) -> Callable[[Ground], tuple[DataFrame, str]]:
             stop=threading.Event(),
             report=lambda _: None,
         )
-        return pane_rows(
-            ground.graph, part, site, ground.spark, per_batch=ground.per_batch
-        ), "append"
+        buckets = shuffle_partitions(ground.spark)
+        found = pane_rows(
+            ground.graph, part, site, ground.spark, buckets=buckets, per_batch=ground.per_batch
+        )
+        return found, "append"
 
     return rows
 

@@ -29,10 +29,9 @@ from penstock.backbone.site import Site
 from penstock.core.graph import Graph, Pipeline
 from penstock.core.settings import Settings
 from penstock.machine.places import Places
-from penstock.pipelines.oncesink import kept_tasks
 from penstock.pipelines.plan import output_of
 from penstock.pipelines.reading import records, topic_rows
-from penstock.pipelines.session import session
+from penstock.pipelines.session import session, shuffle_partitions
 from penstock.pipelines.sinks import once_writer, stream_writer
 from penstock.pipelines.writing import log_rows
 from penstock.testing.broker import temporary_broker
@@ -93,8 +92,8 @@ def spark_sink(output: DataFrame, ground: Ground, _checkpoint: str) -> Any:
     return stream_writer(output, copies, ground.site)
 
 
-def once_sink(output: DataFrame, ground: Ground, checkpoint: str) -> Any:
-    tasks = kept_tasks(ground.spark, checkpoint)
+def once_sink(output: DataFrame, ground: Ground, _checkpoint: str) -> Any:
+    tasks = shuffle_partitions(ground.spark)
     return once_writer(log_rows(output, copies), copies, ground.site, name="bench", tasks=tasks)
 
 

@@ -1,6 +1,8 @@
 """Penstock: a fast data platform in Python, on Kafka and Spark."""
 
 from penstock.core.app import App, feedback, micro_batch, real_time, send
+from penstock.core.days import day
+from penstock.core.graph import Output
 from penstock.core.policy import on_error, retry
 from penstock.core.record import record
 from penstock.core.rollup.aggregation import (
@@ -50,6 +52,7 @@ __all__ = [
     "ListState",
     "MapState",
     "Opening",
+    "Output",
     "State",
     "Timer",
     "Timers",
@@ -63,6 +66,7 @@ __all__ = [
     "combine",
     "count",
     "counted",
+    "day",
     "discarding",
     "distinct",
     "every",

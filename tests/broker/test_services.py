@@ -1,7 +1,9 @@
 """Services on a real broker: what they promise while nothing goes wrong but the records."""
 
 import runpy
+import threading
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -188,6 +190,57 @@ def test_records_that_retention_deleted_before_they_were_read_stop_the_service_l
     assert running.error.code == "offset.trimmed"
     assert running.last("count").state == "failed"
     assert app.words.topic.name in running.last("count").reason
+
+
+def skipping():
+    skips = replace(kit.SETTINGS.services, on_trimmed="skip")
+    return replace(kit.SETTINGS, services=skips)
+
+
+def test_where_it_is_allowed_deleted_records_are_skipped_counted_and_told(kafka, app):
+    kit.send_words(kafka, app, WORDS)
+    with kit.InThread(kafka, app, "count") as running:
+        kit.eventually(lambda: running.has("count", passed=10), what="all words counted")
+    kit.send_words(kafka, app, WORDS)
+    trim(kafka, app)
+    kit.send_words(kafka, app, ["to", "see"])
+    with kit.InThread(kafka, app, "count", settings=skipping()) as running:
+        kit.eventually(lambda: running.has("count", passed=2), what="the rest counted")
+        kit.eventually(lambda: lag(kafka, app, "count") == 0, what="no lag")
+    assert running.error is None
+    assert running.last("count").metrics["skipped_offsets_total"] == 10
+    assert "10 offsets" in running.last("count").detail["skipped"]
+    assert kit.counted(kafka, app)["to"] == [1, 2, 3]
+
+
+def test_records_deleted_under_a_running_service_are_skipped_where_it_is_allowed(kafka, topic):
+    app = App(topic.name("app"))
+    words = app.stream(f"{app.name}.words", kit.Word, partitions=1)
+    failed = threading.Event()
+
+    @app.service(reads=words, errors=on_error(process=retry(1, first="3s")))
+    def count(word: kit.Word, total: State[int]) -> None:
+        total.set(total.get(0) + 1)
+        if word.word == "wait":
+            failed.set()
+            raise ValueError("not yet")
+
+    Topics(kafka).declare(app.graph.topics())
+    wired = SimpleNamespace(app=app, words=words)
+    kit.send_words(kafka, wired, ["a", "b", "wait", "never", "read"])
+    with kit.InThread(kafka, wired, "count", settings=skipping()) as running:
+        assert failed.wait(kit.PATIENCE)
+        trim(kafka, wired)
+        kit.send_words(kafka, wired, ["c"])
+        kit.eventually(lambda: running.has("count", passed=3), what="it goes on")
+    assert running.error is None
+    assert running.last("count").metrics["skipped_offsets_total"] == 3
+
+
+def trim(kafka, app):
+    """Delete everything there is of the words, as retention would."""
+    ends = Topics(kafka).ends(app.words.topic.name)
+    Topics(kafka).trim(app.words.topic.name, {number: high for number, (_, high) in ends.items()})
 
 
 def test_a_state_whose_type_has_changed_stops_the_service_loudly(kafka, app):

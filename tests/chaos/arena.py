@@ -18,6 +18,7 @@ import msgspec
 
 from penstock.backbone.connection import Connection
 from penstock.backbone.groups import Groups
+from penstock.backbone.logrange import Offset
 from penstock.backbone.logreader import LogReader
 from penstock.backbone.producer import Producer
 from penstock.backbone.topics import Topics
@@ -91,7 +92,13 @@ class Arena:
         self.name = name
         self.workers: list[Worker] = []
         self.written = 0
+        self.written_at: dict[int, float] = {}
+        """When each id was written, in seconds since the epoch."""
         self.poison: list[int] = []
+        self.deleted: dict[str, list[int]] = {}
+        """The ids of events that were deleted from the log, by key and in order."""
+        self.allowances: list[Callable[[Any], None]] = []
+        """What a scenario changes in its history before it is judged: what it knows to be gone."""
         self.environment: dict[str, str] = {}
         self._keys = keys
         Topics(self.kafka).declare(self.app.app.graph.topics())
@@ -109,20 +116,23 @@ class Arena:
     def feed(
         self, count: int, *, seconds: float = 0.0, hot: float = 0.0, poison: float = 0.0
     ) -> None:
-        """Write so many events, spread over a time; some on one key, some of them poison."""
+        """Write so many events, spread over a time; some on one key, some of them poison.
+
+        Without a time they are written key by key, so that as many as there are keys meet each.
+        """
         began, chance = time.monotonic(), random.Random(self.chance.random())
         pause = threading.Event()
         with Producer(self.kafka) as producer:
             for number in range(count):
-                self._write(producer, chance, hot=hot, poison=poison)
+                drawn = chance.randrange(self._keys) if seconds else number % self._keys
+                key = "hot" if chance.random() < hot else f"k{drawn}"
+                self._write(producer, chance, key, poison=poison)
                 if seconds and number % _BATCH == 0:
                     pause.wait(max(0.0, began + seconds * number / count - time.monotonic()))
 
-    def _write(
-        self, producer: Producer, chance: random.Random, *, hot: float, poison: float
-    ) -> None:
-        key = "hot" if chance.random() < hot else f"k{chance.randrange(self._keys)}"
+    def _write(self, producer: Producer, chance: random.Random, key: str, *, poison: float) -> None:
         self.written += 1
+        self.written_at[self.written] = time.time()
         id_, topic = self.written, self.app.events.topic.name
         if chance.random() < poison:
             self.poison.append(id_)
@@ -165,6 +175,7 @@ class Arena:
     def history(self) -> Any:
         """Read the run from the log, as a reader of committed records sees it."""
         found = checker.History(poison=sorted(self.poison))
+        found.written = {key: list(ids) for key, ids in self.deleted.items()}
         reader, bad = LogReader(self.kafka), set(self.poison)
         for raw in reader.read(self.app.events.topic.name):
             id_ = _id_of(raw.value)
@@ -179,6 +190,25 @@ class Arena:
         for raw in reader.read(self.app.app.graph.dead_letters.name):
             found.dead.append(_id_of(raw.value))
         return found
+
+    def delete_events(self) -> int:
+        """Delete events up to a random offset past the committed ones; return how many.
+
+        Their ids are remembered, for the log cannot tell them any more.
+        """
+        topic, topics = self.app.events.topic.name, Topics(self.kafka)
+        committed = Groups(self.kafka).lag(f"{self.name}.count")
+        ends = topics.ends(topic)
+        chosen = {
+            number: self.chance.randint(min(committed[topic, number].committed, high), high)
+            for number, (_, high) in ends.items()
+        }
+        gone = 0
+        for raw in LogReader(self.kafka).read(topic, end=Offset(chosen)):
+            self.deleted.setdefault(raw.key.decode(), []).append(_id_of(raw.value))
+            gone += 1
+        topics.trim(topic, chosen)
+        return gone
 
     def close(self) -> None:
         for worker in self.workers:

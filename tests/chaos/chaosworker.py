@@ -2,7 +2,8 @@
 
 ``python chaosworker.py BOOTSTRAP APP`` runs it until SIGTERM and writes its reports to standard
 output as JSON lines. ``FAILPOINT=name:n`` in the environment makes it kill itself at the n-th time
-it comes by that point; ``STATE_DIR`` puts its state on a disk.
+it comes by that point; ``STATE_DIR`` puts its state on a disk; ``ON_TRIMMED=skip`` lets it go on
+without input that was deleted.
 """
 
 import os
@@ -21,6 +22,7 @@ from penstock.backbone.site import Site
 from penstock.backbone.transactions import TransactionalProducer
 from penstock.core.report import PartReport, encode_report
 from penstock.core.settings import KafkaSettings, ServiceSettings, Settings
+from penstock.errors import PenstockError
 from penstock.machine.places import Places
 from penstock.services.assignment import Assignment
 from penstock.services.states import States
@@ -85,6 +87,7 @@ def settings(state_dir: str) -> Settings:
             snapshot_interval=timedelta(seconds=1),
             state="disk" if state_dir else "memory",
             state_dir=state_dir,
+            on_trimmed=os.environ.get("ON_TRIMMED", "stop"),
         ),
     )
 
@@ -193,7 +196,10 @@ def main() -> None:
         report=report,
     )
     signal.signal(signal.SIGTERM, lambda *_: site.stop.set())
-    services.run(Counting(name).app.graph, ["count"], site)
+    try:
+        services.run(Counting(name).app.graph, ["count"], site)
+    except PenstockError as error:
+        sys.exit(f"the worker stops: {error}")
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ class Ground:
         self.home = home
         self.name = f"app{uuid4().hex[:8]}"
         self.app = App(self.name)
+        self.settings = Settings()
         self.reports: list[PartReport] = []
 
     def topic(self, name: str) -> str:
@@ -43,7 +44,7 @@ class Ground:
 
     def site(self, stop: threading.Event) -> Site:
         return Site(
-            settings=Settings(),
+            settings=self.settings,
             places=Places(self.home),
             connection=self.kafka,
             stop=stop,

@@ -11,7 +11,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from penstock import micro_batch, real_time, record
+from penstock.backbone.topics import Topics
 from penstock.core.codec import JsonCodec
+from penstock.core.settings import Settings, SparkSettings
 from penstock.errors import ConfigurationError, DefinitionError
 from penstock.pipelines.batch import run_batch
 from penstock.pipelines.engine import find_pipeline, run_pipelines
@@ -219,21 +221,42 @@ def test_a_mistake_in_the_function_is_shown_with_its_line(ground):
     assert problem.place.line == wrong.place.line + 2
 
 
-def test_an_input_that_was_trimmed_stops_the_pipeline_loudly(ground):
+def test_an_input_that_was_trimmed_stops_the_pipeline_loudly_or_is_skipped_and_counted(ground):
     counting(ground)
     ground.words(*"aabbcc")
     with ground.running("count"):
         ground.wait("counts", lambda: ground.table("counts") == {"a": 2, "b": 2, "c": 2})
+    reached = trim(ground, "words")
     ground.words(*"ddee")
-    from penstock.backbone.topics import Topics
-
-    topics = Topics(ground.kafka)
-    ends = topics.ends(ground.topic("words"))
-    topics.trim(ground.topic("words"), {number: high for number, (_, high) in ends.items()})
+    there = trim(ground, "words")
     ground.words(*"ff")
     with pytest.raises(ConfigurationError) as caught:
         run_pipelines(ground.graph, ["count"], ground.site(threading.Event()))
     assert caught.value.code == "offset.trimmed"
+    for number, wanted in reached.items():
+        if wanted < there[number]:
+            place = f"{ground.topic('words')}[{number}]"
+            said = f"{place} wants offset {wanted}, the log begins at {there[number]}"
+            assert said in caught.value.detail
+    gone = sum(there.values()) - sum(reached.values())
+    assert f"{gone} offsets" in caught.value.message
+
+    ground.settings = Settings(spark=SparkSettings(on_trimmed="skip"))
+    with ground.running("count"):
+        ground.wait("the rest", lambda: ground.table("counts").get("f") == 2)
+        ground.wait("the count", lambda: "skipped" in ground.reports[-1].detail)
+        ground.words("g")
+        ground.wait("more, strictly again", lambda: ground.table("counts").get("g") == 1)
+    assert ground.reports[-1].detail["skipped"].startswith(f"{gone} offsets")
+    assert ground.table("counts") == {"a": 2, "b": 2, "c": 2, "f": 2, "g": 1}
+
+
+def trim(ground, topic: str) -> dict[int, int]:
+    """Delete all records of a topic; return where it begins now."""
+    topics = Topics(ground.kafka)
+    ends = {number: high for number, (_, high) in topics.ends(ground.topic(topic)).items()}
+    topics.trim(ground.topic(topic), ends)
+    return ends
 
 
 def test_dead_letters_that_a_crash_held_up_come_at_the_next_start_without_new_records(

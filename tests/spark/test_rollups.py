@@ -267,6 +267,6 @@ def test_a_changed_aggregation_is_refused_before_anything_is_touched(ground):
     changed.table(ground.topic("table"), windowed.aggregate(n=count(), top=top("celsius", 2)))
     with pytest.raises(ConfigurationError) as refusal:
         run_pipelines(changed.graph, [name], ground.site(threading.Event()))
-    assert refusal.value.code == "aggregation.changed"
+    assert refusal.value.code == "pipeline.changed"
     assert "was FixedWindows(size 1m" in refusal.value.detail
     assert "new name" in refusal.value.hint

@@ -82,7 +82,7 @@ def test_the_application_on_the_front_page_runs_and_has_no_problems(module):
 
 @pytest.mark.parametrize(
     "page",
-    [DOCS / "history.md", DOCS / "records.md", DOCS / "services.md", DOCS / "windows.md"],
+    [DOCS / "records.md", DOCS / "services.md", DOCS / "windows.md"],
     ids=lambda page: page.name,
 )
 def test_the_python_of_other_pages_runs_and_gives_what_they_say(page, module):

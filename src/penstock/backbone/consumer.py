@@ -1,7 +1,8 @@
 """A member of a consumer group: thin over the client, batches in, offsets out.
 
 The group's committed offsets are the only truth. Where one points at records that retention has
-deleted the consumer stops loudly: skipping them would lose them in silence.
+deleted the consumer stops loudly, or, where the settings say so, goes on behind them and tells its
+listener how many offsets it left out: nothing is lost in silence.
 
 Long because assignment, commits and the end of a client share its state and must be read together.
 """
@@ -35,10 +36,10 @@ class Consumer:
 
     Prefetching is bounded by ``settings.queued_bytes``. Not for several threads at once.
 
-    Reading fails with ConfigurationError ``offset.trimmed`` or ``offset.beyond-end`` when the
-    group's offset is no longer in the log, and with TransientError when the cluster does not
-    answer. Records may have been taken by then: close this consumer, and a new one starts from what
-    was committed.
+    Reading fails with ConfigurationError ``offset.trimmed`` (unless ``settings.on_trimmed`` is
+    ``skip``) or ``offset.beyond-end`` when the group's offset is no longer in the log, and with
+    TransientError when the cluster does not answer. Records may have been taken by then: close this
+    consumer, and a new one starts from what was committed.
     """
 
     def __init__(
@@ -56,6 +57,8 @@ class Consumer:
         self._group = group
         self._bootstrap = connection.bootstrap
         self._admin = Admin(connection)
+        settings = settings or ServiceSettings()
+        self._skips = settings.on_trimmed == "skip"
         self._contact = Contact(connection.bootstrap)
         self._starts: dict[Partition, int] = {}
         self._first_starts: dict[Partition, int] = {}
@@ -66,7 +69,7 @@ class Consumer:
             consumer_config(
                 connection,
                 group=group,
-                settings=settings or ServiceSettings(),
+                settings=settings,
                 membership=self._membership,
             )
             | {"error_cb": self._contact.lost, "on_commit": _log_refused},
@@ -217,6 +220,8 @@ class Consumer:
         with self._listening():
             self._listener.before_assign([(at.topic, at.partition) for at in given])
         found = find_starts(client, self._admin, given, group=self._group)
+        for partition, (wanted, low) in found.trimmed.items():
+            self._skip(partition, wanted=wanted, low=low)
         first = found.first(self._membership.start)
         self._first_starts.update(first)
         starts = found.committed | first
@@ -286,14 +291,22 @@ class Consumer:
             if error.code() == KafkaError._AUTO_OFFSET_RESET:
                 low, high = self._admin.ends([partition])[partition]
                 wanted = message.offset() or 0
-                if wanted < low:
-                    raise trimmed(partition, wanted=wanted, low=low, group=self._group)
-                raise beyond_end(partition, wanted=wanted, high=high, group=self._group)
+                if wanted >= low:
+                    raise beyond_end(partition, wanted=wanted, high=high, group=self._group)
+                self._skip(partition, wanted=wanted, low=low)
+                self.seek({partition: low})
+                continue
             if error.code() == KafkaError._MAX_POLL_EXCEEDED:
                 # Joining again follows by itself; the partitions are reported as lost.
                 LOG.warning("group %s: %s", self._group, error.str())
                 continue
             raise self._failure(error, doing=f"reading {partition[0]}[{partition[1]}]")
+
+    def _skip(self, partition: Partition, *, wanted: int, low: int) -> None:
+        """Leave out what retention has deleted, where that is allowed."""
+        if not self._skips:
+            raise trimmed(partition, wanted=wanted, low=low, group=self._group)
+        self._listener.on_skipped(partition, wanted, low)
 
     def _require_life(self) -> None:
         """Refuse to call a client that is still in a call without end: it would block for ever."""

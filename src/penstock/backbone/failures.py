@@ -140,7 +140,8 @@ def trimmed(
         code="offset.trimmed",
         detail=f"the records of {low - wanted} offsets are gone before they were read",
         hint=(
-            f"penstock groups reset {group} --topic {topic} --to earliest  (goes on without them)"
+            "services.on_trimmed=skip goes on without them and counts them;"
+            " penstock reset begins anew with what is left"
             if group
             else "start at the earliest record, which leaves them out"
         ),
@@ -160,7 +161,7 @@ def beyond_end(
         if group
         else "",
         hint=(
-            f"penstock groups reset {group} --topic {topic} --to earliest"
+            "penstock reset begins anew with what is there"
             if group
             else f"penstock topics describe {topic}"
         ),

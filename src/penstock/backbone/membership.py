@@ -17,7 +17,7 @@ _PARTITION_FETCH_BYTES = 4 << 20
 _RESPONSE_FRAME_BYTES = 1 << 20
 
 
-def _ignore(_: Any) -> None:
+def _ignore(*_: Any) -> None:
     """Do nothing: what a listener does that is not given."""
 
 
@@ -45,13 +45,15 @@ class Listener:
     ``before_assign`` gets the new partitions before the group's offsets are read, which wait for
     transactions of former owners; ``on_assign`` gets them with the offset that each starts at;
     ``on_revoke`` is the last chance to commit; after ``on_lost`` another member may already have
-    the partitions.
+    the partitions. ``on_skipped`` hears from which offset to which a partition was left out, where
+    the settings allow that.
     """
 
     before_assign: Callable[[Collection[Partition]], None] = _ignore
     on_assign: Callable[[Offsets], None] = _ignore
     on_revoke: Callable[[Collection[Partition]], None] = _ignore
     on_lost: Callable[[Collection[Partition]], None] = _ignore
+    on_skipped: Callable[[Partition, int, int], None] = _ignore
 
 
 def consumer_config(

@@ -7,7 +7,7 @@ import confluent_kafka
 from confluent_kafka import KafkaException, TopicPartition
 
 from penstock.backbone.admin import Admin
-from penstock.backbone.failures import beyond_end, cause, trimmed
+from penstock.backbone.failures import beyond_end, cause
 from penstock.backbone.logrecord import Partition
 
 __all__ = ["StartOffsets", "find_starts"]
@@ -15,15 +15,18 @@ __all__ = ["StartOffsets", "find_starts"]
 
 @dataclass(frozen=True, slots=True)
 class StartOffsets:
-    """The group's own offsets, and the ends of the partitions that it has never read."""
+    """The group's own offsets, those of them that were trimmed, the ends of what it never read."""
 
     committed: dict[Partition, int] = field(default_factory=dict)
+    trimmed: dict[Partition, tuple[int, int]] = field(default_factory=dict)
+    """Where the group stands, and the oldest offset that is left."""
     unread: dict[Partition, tuple[int, int]] = field(default_factory=dict)
 
     def first(self, start: Literal["earliest", "latest"]) -> dict[Partition, int]:
-        """Return where the partitions are begun that the group has never read."""
+        """Return where partitions are begun at an offset that the group has not committed."""
         side = 0 if start == "earliest" else 1
-        return {partition: ends[side] for partition, ends in self.unread.items()}
+        found = {partition: ends[side] for partition, ends in self.unread.items()}
+        return found | {partition: low for partition, (_, low) in self.trimmed.items()}
 
 
 def find_starts(
@@ -31,8 +34,8 @@ def find_starts(
 ) -> StartOffsets:
     """Compare the group's offsets with the log as it is.
 
-    Waits for a transaction that is still moving them. ConfigurationError ``offset.trimmed`` or
-    ``offset.beyond-end``: an offset is no longer in the log.
+    Waits for a transaction that is still moving them. ConfigurationError ``offset.beyond-end``: the
+    log has not reached an offset, or has lost it.
     """
     found = StartOffsets()
     if not given:
@@ -51,7 +54,7 @@ def find_starts(
         if at.offset < 0:
             found.unread[partition] = (low, high)
         elif at.offset < low:
-            raise trimmed(partition, wanted=at.offset, low=low, group=group)
+            found.trimmed[partition] = (at.offset, low)
         elif at.offset > high:
             raise beyond_end(partition, wanted=at.offset, high=high, group=group)
         else:

@@ -52,7 +52,8 @@ def _span(text: str) -> timedelta:
 def _dev(session: Session) -> int:
     arguments = session.arguments
     graph = session.application.graph
-    plan = make_plan(graph, only=arguments.only, also=arguments.also)
+    share = session.loaded.settings.spark.share == "on"
+    plan = make_plan(graph, only=arguments.only, also=arguments.also, share=share)
     watched = find_watched(graph, arguments.watch) if arguments.watch else None
     _refuse_terminal(plan, arguments.also)
     with _alone(session), stop_on_signals() as stop:

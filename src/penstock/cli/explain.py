@@ -61,6 +61,9 @@ def _chosen(graph: Graph, name: str | None) -> list[Part]:
 
 def _explained(graph: Graph, part: Part) -> dict[str, Any]:
     found: dict[str, Any] = {"part": part.name, "is": describe(part)} | _flow(part)
+    if isinstance(part, Pipeline) and not part.aggregation:
+        found["looks_up"] = [data.name for data in part.lookups]
+        found["delivery"] = part.delivery
     if isinstance(part, Pipeline | Service) and part.aggregation:
         found["is"] = f"windowed aggregation, on {_home(part)}"
         found["windows"] = _windows(graph, part)
@@ -158,6 +161,10 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     if windows is None:
         flow = [f"{word} {', '.join(found[word])}" for word in ("reads", "writes") if found[word]]
         yield f"  {', '.join(flow) or 'reads and writes nothing'}"
+        if looked_up := found.get("looks_up"):
+            yield f"  looks up {', '.join(looked_up)}, as it is at each batch"
+        if found.get("delivery") == "at_least_once":
+            yield "  at least once: after a crash what was written may be written again"
         return
     panes = windows["panes_to"]
     yield _line("computed by", _ENGINES[windows["way"]])

@@ -31,6 +31,7 @@ VERBS = {
     "dev": "run a whole application on this machine",
     "run": "run parts of an application in this process",
     "replay": "run a part over a range of the past, into a place of its own",
+    "reset": "let a service begin anew, its state rebuilt from its input",
     "topics": "list, describe, tail, produce, apply",
     "groups": "consumer groups and their lag",
     "config": "the settings, and where they came from",

@@ -1,18 +1,18 @@
 """The application: declarations in, a graph out. Declaring starts nothing and raises nothing.
 
-Long because everything that can be declared is a method of one class, with its options.
+Long because all that can be declared is declared here, each with its options and what they mean.
 """
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, Literal, Protocol, TypeVar
 
-from penstock.core.archive import PARTITIONED_BY
+from penstock.core.days import Day
 from penstock.core.graph import (
     DEFAULT_CONCURRENCY,
     DEFAULT_TIMEOUT,
     IDLE_AFTER,
-    Archive,
+    LAKE_HISTORY,
     Connector,
     Data,
     Delivery,
@@ -62,10 +62,6 @@ Engine = Literal["spark", "services"]
 
 def _no_function(*_: Any) -> Any:
     raise TypeError("a windowed aggregation is declared, not called")
-
-
-def _unchanged(records: Any) -> Any:
-    return records
 
 
 def feedback(data: OnLog) -> Feedback:
@@ -210,48 +206,33 @@ class App:
         return table
 
     def lake(
-        self, name: str, record: type[T], *, partition_by: str | tuple[str, ...] = ()
+        self,
+        name: str,
+        record: type[T],
+        *,
+        partition_by: str | Day | tuple[str | Day, ...] = (),
+        retention: str | timedelta | None = None,
+        history: str | timedelta = LAKE_HISTORY,
     ) -> Lake[T]:
-        """Declare a Delta table of the lake, optionally partitioned by some of its fields."""
+        """Declare a Delta table of the lake, perhaps partitioned by some fields or ``day("at")``.
+
+        Days of event time that ended longer ago than ``retention`` are deleted, which needs a
+        partition for each; None keeps records for ever. For as long as ``history`` the table can be
+        read as it was.
+        """
         place = caller()
-        fields = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
+        read = self._option_reader(name, place)
+        span = read(duration, "history", history, LAKE_HISTORY)
         lake = Lake(
             name=name,
             record=self._record_type(name, record, place),
-            partition_by=fields,
+            partition_by=partition_by if isinstance(partition_by, tuple) else (partition_by,),
+            retention=read(duration, "retention", retention, None),
+            history=LAKE_HISTORY if span is None else span,
             place=place,
         )
         self._data.append(lake)
         return lake
-
-    def archive(self, stream: Stream[T], *, name: str | None = None) -> Archive[T]:
-        """Declare that a stream's records are kept in the lake, each with its place on the log.
-
-        A pipeline ``<name>.filling`` copies them, exactly once and for ever; dead letters stay out.
-        The table is called ``<stream>.archive`` unless it is given a name. What reads its
-        ``then_live`` gets this history before the log.
-        """
-        place = caller()
-        given: Any = stream
-        live = given.live if isinstance(given, Stream) else self._no_stream(given, place)
-        archive = Archive(
-            name=name or f"{live.name}.archive",
-            record=live.record,
-            partition_by=PARTITIONED_BY,
-            stream=live,
-            place=place,
-        )
-        self._data.append(archive)
-        self._parts.append(
-            Pipeline(
-                name=archive.filling,
-                function=_unchanged,
-                reads=(live,),
-                writes=archive,
-                place=place,
-            )
-        )
-        return archive
 
     def source(
         self,
@@ -281,7 +262,9 @@ class App:
     ) -> Callable[[Callable[..., Any]], Pipeline]:
         """Declare a pipeline: a function from one DataFrame per stream read to a DataFrame.
 
-        ``output`` is Spark's output mode; by default a table is updated, anything else appended to.
+        Beside a stream, tables and lake tables are looked up as they are at each batch. ``output``
+        is Spark's output mode; by default a table is updated, anything else appended to. It writes
+        exactly once in micro-batches (the default ``trigger``), at least once in real-time mode.
         """
 
         def decorate(function: Callable[..., Any]) -> Pipeline:
@@ -324,7 +307,7 @@ class App:
         """
 
         def decorate(function: Any) -> Service:
-            place = place_of(method(function))
+            place = place_of(method(function)) or caller()
             called = name or str(getattr(function, "__name__", type(function).__name__))
             outputs = writes if isinstance(writes, tuple) else (writes,)
             plain = tuple(out.data if isinstance(out, Feedback) else out for out in outputs)
@@ -362,15 +345,6 @@ class App:
             text = f"{part} names {data!r}, which is no stream or table"
             self._problems.append(Problem("part.not-data", text, hint, place))
         return tuple(kept)
-
-    def _no_stream(self, given: Any, place: Place | None) -> Stream[Any]:
-        """Keep as a problem that something is no stream, and return one in its place."""
-        name = str(getattr(given, "name", given))
-        streams = [data.name for data in self._data if isinstance(data, Stream)]
-        text = f"{name!r} is to be archived and is no stream"
-        self._problems.append(Problem("archive.of", text, did_you_mean(name, streams), place))
-        record: RecordType[Any] = RecordType(object, Schema(name=name, fields=()), place)
-        return Stream(name=name, record=record, topic=TopicSpec(name=name), place=place)
 
     def _fill(
         self, data: OnLog, given: type[T] | Aggregation, on: Engine, place: Place | None

@@ -5,10 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from penstock.core.archive import archive_problems
 from penstock.core.cycles import undeclared_cycles
 from penstock.core.graph import (
-    Archive,
     Data,
     Graph,
     Lake,
@@ -20,6 +18,7 @@ from penstock.core.graph import (
     Stream,
     Table,
 )
+from penstock.core.lakerules import lake_problems
 from penstock.core.place import did_you_mean
 from penstock.core.rollup.rules import aggregation_problems
 from penstock.core.servicerules import service_problems
@@ -64,14 +63,7 @@ def _names(graph: Graph) -> Iterator[Problem]:
 def _data(graph: Graph) -> Iterator[Problem]:
     for data in graph.data:
         schema = data.record.schema
-        if isinstance(data, Archive):
-            continue
         if isinstance(data, Lake):
-            names = [field.name for field in schema.fields]
-            for name in data.partition_by:
-                if name not in names:
-                    text = f"lake table {data.name!r} is partitioned by {name!r}, not a field"
-                    yield Problem("lake.partition", text, did_you_mean(name, names), data.place)
             continue
         if data.topic.partitions < 1:
             text = f"{data.kind} {data.name!r} has {data.topic.partitions} partitions"
@@ -120,23 +112,13 @@ def _pipelines(graph: Graph) -> Iterator[Problem]:
 
 def _declared(graph: Graph, part: Part, used: list[object]) -> Iterator[Problem]:
     known = [declared.name for declared in graph.data]
-    for data in _apart(used):
+    for data in used:
         if not isinstance(data, Stream | Table | Lake):
             text = f"{part.kind} {part.name!r} names {data!r}, which is no stream or table"
             yield Problem("part.not-data", text, did_you_mean(str(data), known), part.place)
         elif graph.find(data.name) != data:
             text = f"{part.kind} {part.name!r} uses {data.name!r}, which is not in {graph.app!r}"
             yield Problem("part.undeclared", text, did_you_mean(data.name, known), part.place)
-
-
-def _apart(used: list[object]) -> Iterator[object]:
-    """Yield a stream and its history as what they were declared as."""
-    for data in used:
-        if isinstance(data, Stream) and data.archive is not None:
-            yield data.live
-            yield data.archive
-        else:
-            yield data
 
 
 def _used(part: Part) -> list[object]:
@@ -170,6 +152,6 @@ _RULES: tuple[Callable[[Graph], Iterator[Problem]], ...] = (
     _pipelines,
     service_problems,
     aggregation_problems,
-    archive_problems,
+    lake_problems,
     _cycles,
 )

@@ -3,18 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from penstock.core.graph import (
-    Archive,
-    Data,
-    Edge,
-    Graph,
-    Lake,
-    Part,
-    Pipeline,
-    RealTime,
-    Service,
-    Source,
-)
+from penstock.core.graph import Data, Edge, Graph, Lake, Part, Pipeline, RealTime, Service, Source
 
 __all__ = ["counted", "describe", "draw_mermaid", "draw_text"]
 
@@ -67,12 +56,12 @@ def describe(node: Data | Part) -> str:
             return f"{words}, state {states}" if states else words
         case Pipeline():
             mode = "real-time" if isinstance(node.trigger, RealTime) else "micro-batch"
-            return f"pipeline, {mode}, {node.output}"
+            return f"pipeline, {mode}, {node.output}, {node.delivery.replace('_', ' ')}"
     words = f"{_singular(node.kind)} of {node.record.name}"
-    if isinstance(node, Archive):
-        return f"archive of {node.stream.name} by day"
     if isinstance(node, Lake):
-        return f"{words} by {', '.join(node.partition_by)}" if node.partition_by else words
+        return (
+            f"{words} by {', '.join(map(str, node.partition_by))}" if node.partition_by else words
+        )
     return f"{words} by {', '.join(node.record.schema.key)}" if node.record.schema.key else words
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
+from penstock.core.days import Day
 from penstock.core.deadletter import dead_letter_topic
 from penstock.core.panes.windows import WindowKind
 from penstock.core.policy import ErrorPolicy
@@ -20,7 +21,6 @@ from penstock.errors import DefinitionError, Place, Problem
 __all__ = [
     "DEFAULT_CONCURRENCY",
     "DEFAULT_TIMEOUT",
-    "Archive",
     "Connector",
     "Data",
     "Delivery",
@@ -49,6 +49,7 @@ DEFAULT_TIMEOUT = timedelta(seconds=30)
 Delivery = Literal["at_most_once", "at_least_once", "exactly_once"]
 Follows = Literal["slowest", "newest"]
 IDLE_AFTER = timedelta(minutes=1)
+LAKE_HISTORY = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,15 +69,8 @@ class Stream(Generic[T]):
     """How far ahead of the clock an event time is believed; None: any."""
     follows: Follows = "slowest"
     """Which partition the watermark follows."""
-    archive: Archive[T] | None = None
-    """Where its history is read before the log; None: the log alone is read."""
     place: Place | None = field(default=None, compare=False, repr=False)
     kind: Literal["stream"] = field(default="stream", init=False)
-
-    @property
-    def live(self) -> Stream[T]:
-        """The stream as it is declared, without its history."""
-        return self if self.archive is None else replace(self, archive=None)
 
     def where(self, condition: str) -> Selection:
         """Keep the records for which the expression is true; false and null are left out."""
@@ -115,29 +109,18 @@ class Lake(Generic[T]):
 
     name: str
     record: RecordType[T]
-    partition_by: tuple[str, ...] = ()
+    partition_by: tuple[str | Day, ...] = ()
+    retention: timedelta | None = None
+    """How long after their event time records are kept; None: for ever."""
+    history: timedelta = LAKE_HISTORY
+    """How long the table can be read as it was."""
     place: Place | None = field(default=None, compare=False, repr=False)
     kind: Literal["lake"] = field(default="lake", init=False)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Archive(Lake[T]):
-    """All records of a stream in the lake, each with the place it had on the log."""
-
-    stream: Stream[T]
-
     @property
-    def filling(self) -> str:
-        """The name of the pipeline that fills it."""
-        return f"{self.name}.filling"
-
-    @property
-    def then_live(self) -> Stream[T]:
-        """The stream with its history: what is archived, then the log, each record once.
-
-        It is read in place of the stream by pipelines and windowed aggregations on Spark.
-        """
-        return replace(self.stream, archive=self)
+    def partition_columns(self) -> tuple[str, ...]:
+        """The columns that the table is partitioned by."""
+        return tuple(part.column if isinstance(part, Day) else part for part in self.partition_by)
 
 
 OnLog: TypeAlias = Stream[Any] | Table[Any]
@@ -211,6 +194,23 @@ class Pipeline:
     """What it computes, where that was declared as a windowed aggregation."""
     place: Place | None = field(default=None, compare=False, repr=False)
     kind: Literal["pipeline"] = field(default="pipeline", init=False)
+
+    @property
+    def delivery(self) -> Delivery:
+        """Return what a reader of committed records may rely on."""
+        return "at_least_once" if isinstance(self.trigger, RealTime) else "exactly_once"
+
+    @property
+    def lookups(self) -> tuple[Table[Any] | Lake[Any], ...]:
+        """Return what is looked up as it is at each batch.
+
+        Tables beside a stream, and lake tables beside a stream or a table; alone they are streams.
+        """
+        kinds = {data.kind for data in self.reads}
+        flows = "stream" if "stream" in kinds else "table" if "table" in kinds else "lake"
+        return tuple(
+            data for data in self.reads if not isinstance(data, Stream) and data.kind != flows
+        )
 
     def __call__(self, *frames: Any) -> Any:
         """Call the user's function itself, as its own tests do."""
@@ -329,10 +329,7 @@ class Graph:
                 case Source():
                     yield Edge(part.name, part.into.name)
                 case Pipeline():
-                    for data in part.reads:
-                        yield Edge(data.name, part.name)
-                        if isinstance(data, Stream) and data.archive:
-                            yield Edge(data.archive.name, part.name)
+                    yield from (Edge(data.name, part.name) for data in part.reads)
                     yield Edge(part.name, part.writes.name)
                 case Service():
                     yield from (Edge(data.name, part.name) for data in part.reads)

@@ -30,8 +30,11 @@ _CHOICES: Mapping[str, tuple[object, ...]] = {
     "kafka.brokers": (1, 3),
     "kafka.sasl_mechanism": ("", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"),
     "kafka.security_protocol": ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+    "services.on_trimmed": ("stop", "skip"),
     "services.standby": ("off", "on"),
     "services.state": ("memory", "disk"),
+    "spark.on_trimmed": ("stop", "skip"),
+    "spark.share": ("on", "off"),
 }
 _MAY_BE_ZERO = frozenset(
     {"spark.shuffle_partitions", "services.commit_interval", "services.http_port"}

@@ -6,8 +6,10 @@ from datetime import timedelta
 from itertools import combinations
 from typing import Any, get_args
 
+import msgspec
+
 from penstock.core.graph import Delivery, Graph, Service
-from penstock.core.signature import Definition, Signature, read_definition
+from penstock.core.signature import Definition, Signature, method, read_definition
 from penstock.core.timer import Timer
 from penstock.errors import Problem
 
@@ -18,6 +20,11 @@ def service_problems(graph: Graph) -> Iterator[Problem]:
     """Yield every problem of every service."""
     for part in graph.parts:
         if not isinstance(part, Service) or part.aggregation:
+            continue
+        if method(part.function) is None:
+            text = f"service {part.name!r} has no method process"
+            hint = "write def process(self, record: ..., ...) -> ..."
+            yield Problem("service.process", text, hint, part.place)
             continue
         definition = read_definition(part.function)
         if unreadable := _unreadable(definition):
@@ -138,8 +145,26 @@ def _states(service: Service) -> Iterator[Problem]:
             text = f"service {service.name!r} declares the state {one.name!r} in two ways"
             hint = "a state has one type: write the same annotation in process and on_timer"
             yield Problem("service.state", text, hint, service.place)
+    for spec in service.states:
+        for kind in (spec.type, *([spec.key] if spec.kind == "map" else [])):
+            if why := _unkeepable(kind):
+                text = f"service {service.name!r}: the state {spec.name!r} cannot be kept: {why}"
+                hint = "JSON holds numbers, texts, instants, record types, lists, maps, X | None"
+                yield Problem("service.state", text, hint, service.place)
     if service.keeps_state:
         yield from _keys(service)
+
+
+def _unkeepable(kind: Any) -> str:
+    """Say why values of a type cannot be written as JSON and read again; empty: they can."""
+    try:
+        msgspec.json.schema(kind)
+    except (TypeError, RuntimeError) as error:
+        if "custom types" in str(error):
+            name = str(kind) if get_args(kind) else _types((kind,))
+            return f"{name} is nothing that JSON has"
+        return str(error).partition("\n")[0]
+    return ""
 
 
 def _keys(service: Service) -> Iterator[Problem]:

@@ -77,6 +77,15 @@ class SparkSettings:
     driver_memory: str = _setting("1g", "heap of the driver (all of Spark, when local)")
     shuffle_partitions: int = _setting(0, "0: as many as the machine has cores")
     checkpoint_dir: str = _setting("", "where checkpoints live; empty: the project's directory")
+    share: str = _setting(
+        "on", "`penstock dev`: 'on', one Spark for all pipelines; 'off', one each"
+    )
+    retry_for: timedelta = _setting(
+        timedelta(minutes=10), "how long a pipeline tries again when something is away"
+    )
+    on_trimmed: str = _setting(
+        "stop", "input deleted before it was read: 'stop', or 'skip' it and say how much"
+    )
     options: Mapping[str, str] = field(
         default_factory=dict, metadata={"help": "any further spark.* settings, as they are"}
     )
@@ -109,6 +118,9 @@ class ServiceSettings:
     )
     snapshot_interval: timedelta = _setting(
         timedelta(seconds=10), "how old state on disk may be: what is newer is read again"
+    )
+    on_trimmed: str = _setting(
+        "stop", "input that retention deleted unread: 'stop', or 'skip' it and count what is gone"
     )
 
 

@@ -2,15 +2,20 @@
 
 ==================  ==================================================================
 session, scratch    Spark's JVM: started, quiet, never left behind
-engine, running     runs pipelines as streams; what one says about itself
+engine, attempts    runs pipelines as streams; keeps one going after trouble that passes
+running, joins      what one says about itself; whether its joins have a bound
+trimmed             input that was deleted before it was read
 plan, reading       a pipeline's inputs and function as a query
 gate                rows of a topic to records, with a verdict on each
 quick, exact        the two ways to read a record: fast, and always right
 values, keys        values and keys of records, as ``core.codec`` has them
+laketable           a Delta table: made, read, written
 writing, sinks      what a function returns to the rows of a topic or the lake
 oncesink, oncetask  a batch into Kafka, exactly once: the driver's side, a task's
 sweeper             dead letters, each written once
 checkpoint          how far a query has come
+kept, identity      what made a checkpoint, and whether it is still the same
+stateful            what the state of a plan is made of
 batch               the same function over a finished range
 failures            Spark's errors in the families of ``penstock.errors``
 expressions         ``core.expression`` on Spark

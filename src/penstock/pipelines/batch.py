@@ -13,14 +13,13 @@ from penstock.backbone.logspan import starts, stops
 from penstock.backbone.producer import Producer
 from penstock.backbone.site import Site
 from penstock.backbone.topics import Topics
-from penstock.core.graph import Archive, Data, Graph, Lake, OnLog, Pipeline, Stream
+from penstock.core.graph import Data, Graph, Lake, OnLog, Pipeline, Table
 from penstock.core.report import Counts
 from penstock.core.topic import TopicSpec
-from penstock.pipelines.archive import archive_rows
 from penstock.pipelines.engine import find_pipeline
 from penstock.pipelines.failures import of_query
 from penstock.pipelines.gate import refused
-from penstock.pipelines.pastrange import PastRange
+from penstock.pipelines.laketable import lake_path, lake_rows, stored_rows
 from penstock.pipelines.plan import output_of
 from penstock.pipelines.reading import (
     DELETIONS,
@@ -28,13 +27,13 @@ from penstock.pipelines.reading import (
     REJECTED,
     OffsetRange,
     gate_counts,
-    lake_rows,
+    latest_records,
     records,
     topic_rows,
 )
 from penstock.pipelines.rollups.plan import finished_panes
 from penstock.pipelines.session import session
-from penstock.pipelines.sinks import lake_path, row_options, topic_options
+from penstock.pipelines.sinks import row_options, topic_options
 from penstock.pipelines.sweeper import dead_letter
 from penstock.pipelines.writing import log_rows
 
@@ -63,8 +62,9 @@ def run_batch(
     """Run a pipeline over a range of its input, into ``<output>.replay.<label>``.
 
     The range is settled at the beginning: records that come later are not part of it. A table's
-    output holds one row per key and is the state the stream would have come to. Dead letters go to
-    a topic of the run's own, too.
+    output holds one row per key and is the state the stream would have come to. What is looked up
+    is as it is at the end of the range, a lake table as it is now. Dead letters go to a topic of
+    the run's own, too.
     """
     pipeline = find_pipeline(graph, name)
     letters = replace(graph.dead_letters, name=f"{graph.dead_letters.name}.replay.{label}")
@@ -76,18 +76,15 @@ def run_batch(
         specs.append(replace(pipeline.writes.topic, name=output))
     topics.declare(specs)
     ranges = {
-        data.topic.name: _range(topics, data.topic.name, start, end)
+        data.topic.name: _range(
+            topics, data.topic.name, EARLIEST if data in pipeline.lookups else start, end
+        )
         for data in pipeline.reads
         if not isinstance(data, Lake)
     }
     with session(site.settings, site.places, name=f"{graph.app}.{name}.replay") as spark:
         try:
-            past = {
-                data.name: PastRange.settled(graph, data.archive, site, spark, start=start, end=end)
-                for data in pipeline.reads
-                if isinstance(data, Stream) and data.archive is not None
-            }
-            run = _Batch(graph, pipeline, site, spark, ranges, past=past)
+            run = _Batch(graph, pipeline, site, spark, ranges)
             if pipeline.aggregation:
                 written = run.write_panes(output, late.name)
             else:
@@ -111,17 +108,14 @@ class _Batch:
         site: Site,
         spark: SparkSession,
         ranges: Mapping[str, OffsetRange],
-        *,
-        past: Mapping[str, PastRange],
     ) -> None:
         self._graph = graph
         self._pipeline = pipeline
         self._site = site
         self._spark = spark
         self._ranges = ranges
-        self._past = past
         self._counted = {
-            data.name: gate_counts(self._rows(data), data)
+            data.name: self._gate_counts(data)
             for data in pipeline.reads
             if not isinstance(data, Lake)
         }
@@ -132,8 +126,8 @@ class _Batch:
         data = self._pipeline.writes
         if isinstance(data, Lake):
             path = lake_path(output, self._site)
-            writer: Any = frame.write.format("delta").mode("errorifexists")
-            writer.partitionBy(*data.partition_by).save(path)
+            writer: Any = stored_rows(frame, data).write.format("delta").mode("errorifexists")
+            writer.partitionBy(*data.partition_columns).save(path)
             return self._spark.read.format("delta").load(path).count()
         options = topic_options(data, self._site) | {"topic": output}
         log_rows(frame, data).write.format("kafka").options(**options).save()
@@ -182,21 +176,26 @@ class _Batch:
             written=written,
         )
 
+    def _gate_counts(self, data: OnLog) -> dict[str, int]:
+        found = gate_counts(self._rows(data), data)
+        if data in self._pipeline.lookups:
+            # What is looked up is not received, but what of it cannot be used is a dead letter.
+            return found | {RECEIVED: found[REJECTED], DELETIONS: 0}
+        return found
+
     def _count(self, output: str) -> int:
         ends = Topics(self._site.connection).ends(output)
         return sum(high - low for low, high in ends.values())
 
     def _rows(self, data: OnLog) -> DataFrame:
-        if isinstance(data, Stream) and data.archive is not None:
-            return self._past[data.name].rows(self._site, self._spark)
         over = self._ranges[data.topic.name]
         return topic_rows(self._spark, self._site.connection, data.topic.name, over=over)
 
     def _frame_of(self, data: Data) -> DataFrame:
         if isinstance(data, Lake):
             return lake_rows(self._spark, data, lake_path(data.name, self._site), streaming=False)
-        if isinstance(self._pipeline.writes, Archive):
-            return archive_rows(self._rows(data), self._pipeline.writes.stream)
+        if isinstance(data, Table) and data in self._pipeline.lookups:
+            return latest_records(self._rows(data), data)
         return records(self._rows(data), data)
 
 

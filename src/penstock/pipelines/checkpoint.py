@@ -7,27 +7,19 @@ from typing import Any, NamedTuple
 from pyspark.sql import SparkSession
 
 from penstock.backbone.logrecord import Partition
-from penstock.backbone.site import Site
-from penstock.core.graph import Graph
 
 __all__ = [
     "Files",
     "Offsets",
     "PlannedBatch",
-    "checkpoint_at",
     "committed_batches",
     "committed_offsets",
     "offsets_of",
     "planned_batch",
+    "planned_batches",
 ]
 
 Offsets = dict[Partition, int]
-
-
-def checkpoint_at(graph: Graph, pipeline: str, site: Site) -> str:
-    """Return where the progress and state of a pipeline are kept."""
-    root = site.settings.spark.checkpoint_dir or str(site.places.checkpoints)
-    return f"{root.rstrip('/')}/{graph.app}/{pipeline}"
 
 
 def committed_offsets(spark: SparkSession, checkpoint: str) -> Offsets:
@@ -65,6 +57,11 @@ def committed_batches(files: "Files", checkpoint: str) -> list[int]:
     return sorted(int(name) for name in files.names(f"{checkpoint}/commits") if name.isdecimal())
 
 
+def planned_batches(files: "Files", checkpoint: str) -> list[int]:
+    """Return the numbers of the batches that were begun, as far as Spark remembers, in order."""
+    return sorted(int(name) for name in files.names(f"{checkpoint}/offsets") if name.isdecimal())
+
+
 def offsets_of(text: str | Mapping[str, Any] | None) -> Offsets:
     """Return the offsets that Spark gives for a Kafka source; empty for anything else."""
     found = json.loads(text) if isinstance(text, str) else text
@@ -84,57 +81,37 @@ class Files:
 
     def __init__(self, spark: SparkSession) -> None:
         self._java: Any = spark.sparkContext._jvm  # noqa: SLF001
+        self._gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
         self._configuration: Any = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
 
     def names(self, directory: str) -> list[str]:
         """Return the names of the files in a directory; none where there is no such directory."""
-        system, path = self._at(directory)
+        path = self._java.org.apache.hadoop.fs.Path(directory)
+        system = path.getFileSystem(self._configuration)
         if not system.exists(path):
             return []
         return [each.getPath().getName() for each in system.listStatus(path)]
 
-    def modified(self, directory: str) -> dict[str, int]:
-        """Return the names of the files in a directory, with their times in milliseconds."""
-        system, path = self._at(directory)
-        found = system.listStatus(path)
-        return {each.getPath().getName(): int(each.getModificationTime()) for each in found}
-
-    def set_modified(self, file: str, at: int) -> None:
-        """Say when a file was modified, in milliseconds, where the file system keeps that."""
-        system, path = self._at(file)
-        system.setTimes(path, at, -1)
-
-    def make(self, directory: str) -> None:
-        """Make a directory, where it is not there, and those above it."""
-        system, path = self._at(directory)
-        system.mkdirs(path)
-
-    def remove(self, path: str) -> None:
-        """Remove a file or a directory with all it holds; nothing where there is none."""
-        system, found = self._at(path)
-        system.delete(found, True)  # noqa: FBT003 - Java knows no names
-
     def text(self, file: str) -> str:
         """Return what a file holds."""
-        system, path = self._at(file)
-        stream = system.open(path)
+        path = self._java.org.apache.hadoop.fs.Path(file)
+        stream = path.getFileSystem(self._configuration).open(path)
         try:
             return str(self._java.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
         finally:
             stream.close()
 
     def write(self, file: str, text: str) -> None:
-        """Write a whole file, or none: it gets its name when it is complete."""
-        system, path = self._at(file)
-        _, unfinished = self._at(f"{file}.part")
-        stream = system.create(unfinished)
+        """Write a whole file, or none: it takes its name, and another's place, when complete."""
+        fs = self._java.org.apache.hadoop.fs
+        path, unfinished = fs.Path(file), fs.Path(f"{file}.part")
+        stream = path.getFileSystem(self._configuration).create(unfinished)
         try:
             stream.write(bytearray(text.encode()))
         finally:
             stream.close()
-        if not system.rename(unfinished, path):
-            raise OSError(f"{file} cannot be written")
-
-    def _at(self, text: str) -> tuple[Any, Any]:
-        path = self._java.org.apache.hadoop.fs.Path(text)
-        return path.getFileSystem(self._configuration), path
+        rename = getattr(fs, "Options$Rename")
+        how = self._gateway.new_array(rename, 1)
+        how[0] = rename.OVERWRITE
+        context = fs.FileContext.getFileContext(path.toUri(), self._configuration)
+        context.rename(context.makeQualified(unfinished), context.makeQualified(path), how)

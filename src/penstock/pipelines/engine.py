@@ -12,9 +12,8 @@ from penstock.core.graph import Graph, Pipeline
 from penstock.core.place import did_you_mean
 from penstock.core.report import PartReport
 from penstock.errors import ConfigurationError
-from penstock.pipelines.history import CopyStopped
-from penstock.pipelines.plan import held_slots, start_query
-from penstock.pipelines.running import RunningPipeline
+from penstock.pipelines.attempts import Attempts
+from penstock.pipelines.plan import held_slots
 from penstock.pipelines.session import session
 
 __all__ = ["find_pipeline", "run_pipelines"]
@@ -27,7 +26,8 @@ def run_pipelines(graph: Graph, names: Sequence[str], site: Site) -> None:
     """Run pipelines until ``site.stop`` is set; their topics must have been declared.
 
     They share one Spark and its cores fairly, and end together: when one fails the others are
-    stopped, and its error is raised. Each goes on from its checkpoint.
+    stopped, and its error is raised. Each goes on from its checkpoint, also by itself after trouble
+    that passes: see ``Attempts``.
     """
     pipelines = [find_pipeline(graph, name) for name in names]
     for pipeline in pipelines:
@@ -66,33 +66,28 @@ def _check_slots(spark: SparkSession, held: int) -> None:
 
 
 def _run(graph: Graph, pipelines: Sequence[Pipeline], site: Site, spark: SparkSession) -> None:
-    running: list[RunningPipeline] = []
+    running = [Attempts(graph, pipeline, site, spark) for pipeline in pipelines]
     failed: Exception | None = None
     try:
-        for pipeline in pipelines:
-            query = start_query(graph, pipeline, site, spark)
-            running.append(RunningPipeline(graph, pipeline, site, query, spark))
-        while not site.stop.wait(_LOOK_SECONDS):
+        # All of them before any: where one is refused none has begun.
+        for each in running:
+            each.prepare()
+        while not site.stop.is_set():
             for each in running:
                 site.report(each.look())
-    except CopyStopped as stopped:
-        _LOG.info("%s", stopped.__doc__)
+            site.stop.wait(_LOOK_SECONDS)
     except Exception as error:
         failed = error
         raise
     finally:
-        _stop(running, site, failed)
+        _stop(running, failed)
 
 
-def _stop(running: Sequence[RunningPipeline], site: Site, failed: Exception | None) -> None:
+def _stop(running: Sequence[Attempts], failed: Exception | None) -> None:
     """Stop all queries side by side; a batch under way is given up and done again later."""
-    if not running:
-        return
     with ThreadPoolExecutor(len(running), thread_name_prefix="stop") as executor:
-        for each, result in [(each, executor.submit(each.query.stop)) for each in running]:
+        for each, result in [(each, executor.submit(each.stop)) for each in running]:
             if (error := result.exception()) is not None:
                 _LOG.warning("%s did not stop: %s", each.pipeline.name, error)
     for each in running:
-        if failed is None:
-            each.finish()
-        site.report(each.ended(failed))
+        each.finish(failed)

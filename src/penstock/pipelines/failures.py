@@ -16,14 +16,21 @@ from penstock.errors import (
     TransientError,
 )
 
-__all__ = ["REFUSED_OUTPUT", "of_definition", "of_query"]
+__all__ = ["REFUSED_OUTPUT", "TRIMMED", "UNKNOWN", "of_definition", "of_query"]
 
 REFUSED_OUTPUT = "refused output: "
 """What the error of a query begins with when a record of its output is not a good one."""
 
+TRIMMED, UNKNOWN = "offset.trimmed", "pipeline.failed"
+"""The codes of input that is gone, and of an end whose reason nobody here knows."""
+
 _REASON_LIMIT = 600
 _LOST = re.compile(r"KAFKA_DATA_LOSS|failOnDataLoss|OffsetOutOfRange", re.IGNORECASE)
-_AWAY = re.compile(r"TimeoutException|DisconnectException|NetworkException|Connection refused")
+_AWAY = re.compile(
+    r"TimeoutException|DisconnectException|NetworkException|Connection (refused|reset)"
+    r"|NotAvailableException|NotCoordinatorException|NotLeaderOrFollowerException"
+    r"|UnknownTopicOrPartitionException"
+)
 _REAL_TIME = re.compile(r"REAL_TIME_MODE|real-time mode", re.IGNORECASE)
 _DISK = re.compile(r"No space left on device")
 _TAKEN_OVER = re.compile(r"CONCURRENT_STREAM_LOG_UPDATE|Multiple streaming jobs detected")
@@ -40,6 +47,8 @@ def of_definition(error: Exception, pipeline: Pipeline) -> PenstockError:
     """Return what an error in the user's function, or in the plan it makes, says to its author."""
     if isinstance(error, PenstockError):
         return error
+    if _DISK.search(str(error)):
+        return _full(f"pipeline {pipeline.name!r} does not start", _innermost(str(error)))
     if isinstance(error, PySparkException):
         reason = _first_lines(str(error))
         code = "pipeline.real-time" if _REAL_TIME.search(reason) else "pipeline.plan"
@@ -65,9 +74,7 @@ def of_query(error: Exception, pipeline: Pipeline) -> PenstockError:
         return known
     reason = _first_lines(_innermost(text))
     named = reason if isinstance(error, PySparkException) else f"{type(error).__name__}: {reason}"
-    return TransientError(
-        f"{what}: {named}", code="pipeline.failed", hint="the whole trace is in its log"
-    )
+    return TransientError(f"{what}: {named}", code=UNKNOWN, hint="the whole trace is in its log")
 
 
 def _of_spark(text: str, what: str) -> PenstockError | None:
@@ -76,22 +83,26 @@ def _of_spark(text: str, what: str) -> PenstockError | None:
     if _LOST.search(text):
         return ConfigurationError(
             f"{what}: its input was trimmed before it was read",
-            code="offset.trimmed",
+            code=TRIMMED,
             detail=reason,
             hint="keep records longer, or start anew under another name",
         )
     if _DISK.search(text):
-        return ConfigurationError(
-            f"{what}: the disk is full",
-            code="disk.full",
-            detail=reason,
-            hint="make room; it goes on from its last commit",
-        )
+        return _full(what, reason)
     if _AWAY.search(text):
         return TransientError(
             f"{what}: Kafka does not answer", code="kafka.unreachable", detail=reason
         )
     return None
+
+
+def _full(what: str, reason: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"{what}: the disk is full",
+        code="disk.full",
+        detail=_first_lines(reason),
+        hint="make room; it goes on from its last commit",
+    )
 
 
 def _of_ours(text: str, pipeline: Pipeline) -> PenstockError | None:

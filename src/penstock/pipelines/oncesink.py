@@ -6,7 +6,6 @@ tasks that is kept with the checkpoint, or are left where the plan's own state h
 task does is in ``oncetask``.
 """
 
-import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
@@ -18,7 +17,6 @@ from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program 
 from penstock.backbone.positions import PositionReader, position_group
 from penstock.backbone.transactions import TransactionalProducer
 from penstock.errors import PenstockError
-from penstock.pipelines.checkpoint import Files
 from penstock.pipelines.oncetask import (
     TRANSACTION_TIMEOUT,
     BatchTask,
@@ -28,24 +26,13 @@ from penstock.pipelines.oncetask import (
 )
 from penstock.pipelines.session import shuffle_partitions
 
-__all__ = ["OnceSink", "kept_tasks"]
+__all__ = ["OnceSink"]
 
-_FILE = "penstock-sink.json"
 _NUMBER = "_penstock_number"
 _ADAPTIVE = "spark.sql.adaptive.enabled"
 _QUERY_ID = "sql.streaming.queryId"
 _RELEASE_LIMIT = timedelta(seconds=5)
 """How long a stop may spend on the transactions that it left open."""
-
-
-def kept_tasks(spark: SparkSession, checkpoint: str) -> int:
-    """Return into how many tasks the batches of a checkpoint are split, for as long as it lives."""
-    files = Files(spark)
-    if _FILE in files.names(checkpoint):
-        return int(json.loads(files.text(f"{checkpoint}/{_FILE}"))["tasks"])
-    tasks = shuffle_partitions(spark)
-    files.write(f"{checkpoint}/{_FILE}", json.dumps({"tasks": tasks}))
-    return tasks
 
 
 class OnceSink:

@@ -1,4 +1,4 @@
-"""From topics and lake tables to the DataFrames that a pipeline's function gets."""
+"""From topics to the DataFrames that a pipeline's function gets."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,9 +7,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
 
 from penstock.backbone.connection import Connection
-from penstock.core.graph import Data, Lake, OnLog, Stream
+from penstock.core.graph import Data, OnLog, Stream, Table
 from penstock.pipelines.gate import REFUSED, judged
-from penstock.pipelines.schema import lake_type
+from penstock.pipelines.sqltext import name
 
 __all__ = [
     "DELETIONS",
@@ -21,9 +21,10 @@ __all__ = [
     "count_gate",
     "gate_counts",
     "kafka_options",
-    "lake_rows",
+    "latest_records",
     "observed_name",
     "records",
+    "table_rows",
     "topic_rows",
 ]
 
@@ -44,6 +45,8 @@ RECORDS_PER_BATCH = 2_000_000
 OffsetRange = Mapping[int, tuple[int, int]]
 """By partition: the first offset, and the one before which to stop."""
 
+_KEY, _OFFSET, _LAST, _GONE = (f"_penstock_{each}" for each in ("key", "offset", "last", "gone"))
+
 
 def observed_name(pipeline: str, data: Data) -> str:
     """Return the name under which an input's counts stand in a query's progress."""
@@ -63,20 +66,19 @@ def topic_rows(
     *,
     over: OffsetRange | None = None,
     per_batch: int | None = RECORDS_PER_BATCH,
-    start: Mapping[int, int] | None = None,
+    lossy: bool = False,
 ) -> DataFrame:
     """Return the rows of a topic as they stand on the log: as a stream, or over a range.
 
     A batch of a stream has at most ``per_batch`` of them (real-time mode knows no such limit), and
-    no headers, which cost time. A new query begins at ``start``, by partition, or at the earliest.
+    no headers, which cost time. Rows that are gone from the log before they are read end it, unless
+    it is ``lossy``.
     """
-    options = kafka_options(connection) | dict(FETCHING)
-    options["kafka.isolation.level"] = "read_committed"
     if over is None:
         reader: Any = spark.readStream.format("kafka").options(
             subscribe=topic,
-            startingOffsets="earliest" if start is None else _offsets(topic, start),
-            failOnDataLoss="true",
+            startingOffsets="earliest",
+            failOnDataLoss="false" if lossy else "true",
             **({} if per_batch is None else {"maxOffsetsPerTrigger": str(per_batch)}),
         )
     else:
@@ -88,6 +90,18 @@ def topic_rows(
             failOnDataLoss="true",
             includeHeaders="true",
         )
+    return _loaded(reader, connection)
+
+
+def table_rows(spark: SparkSession, connection: Connection, topic: str) -> DataFrame:
+    """Return all rows of a table's topic as a frame that reads it anew for each batch."""
+    reader: Any = spark.read.format("kafka").options(subscribe=topic, failOnDataLoss="true")
+    return _loaded(reader, connection)
+
+
+def _loaded(reader: Any, connection: Connection) -> DataFrame:
+    options = kafka_options(connection) | dict(FETCHING)
+    options["kafka.isolation.level"] = "read_committed"
     frame: DataFrame = reader.options(**options).load()
     return frame
 
@@ -105,6 +119,22 @@ def records(rows: DataFrame, data: OnLog, *, observed: str | None = None) -> Dat
     return found
 
 
+def latest_records(rows: DataFrame, table: Table[Any]) -> DataFrame:
+    """Return what a table holds: the last record of each key, but for those that were deleted.
+
+    Where the last one cannot be used the one before it stays.
+    """
+    found = judged(rows, table, beside={_KEY: "key", _OFFSET: "offset"})
+    fields = [name(field.name) for field in table.record.schema.fields]
+    row = f"struct({REFUSED} is null as {_GONE}, {', '.join(fields)})"
+    last = (
+        found.where(f"{REFUSED} is null or not {REFUSED}")
+        .groupBy(_KEY)
+        .agg(F.expr(f"max_by({row}, {_OFFSET})").alias(_LAST))
+    )
+    return last.where(f"not {_LAST}.{_GONE}").selectExpr(*(f"{_LAST}.{each}" for each in fields))
+
+
 def count_gate(found: DataFrame, observed: str) -> DataFrame:
     """Return judged rows, counted by verdict in the query's progress."""
     return found.observe(observed, *_counts())
@@ -114,19 +144,6 @@ def gate_counts(rows: DataFrame, data: OnLog) -> dict[str, int]:
     """Return what a batch's observed counts would say, in a pass of its own."""
     row = judged(rows, data).agg(*_counts()).first()
     return {name: row[name] if row else 0 for name in (RECEIVED, REJECTED, DELETIONS)}
-
-
-def lake_rows(spark: SparkSession, data: Lake[Any], path: str, *, streaming: bool) -> DataFrame:
-    """Return the records of a lake table: as a stream, or all there are now.
-
-    A table that is not there yet is made, empty: whoever fills it may start later.
-    """
-    empty: Any = spark.createDataFrame([], lake_type(data).simpleString()).write
-    empty.format("delta").mode("ignore").partitionBy(*data.partition_by).save(path)
-    reader: Any = spark.readStream if streaming else spark.read
-    names = [field.name for field in data.record.schema.fields]
-    frame: DataFrame = reader.format("delta").load(path).select(*names)
-    return frame
 
 
 def _counts() -> list[Column]:

@@ -1,10 +1,10 @@
 """A pipeline that runs: what its query does, its dead letters, and what it says about itself."""
 
+import logging
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -18,9 +18,9 @@ from penstock.core.graph import Graph, Lake, Pipeline, RealTime
 from penstock.core.report import Counts, PartReport, PartState
 from penstock.errors import PenstockError, TransientError
 from penstock.pipelines.checkpoint import Offsets, committed_offsets, offsets_of
-from penstock.pipelines.failures import of_query
-from penstock.pipelines.history import Histories
-from penstock.pipelines.plan import checkpoint_of, start_query
+from penstock.pipelines.failures import UNKNOWN, of_query
+from penstock.pipelines.joins import ENDLESS, HINT, joins_streams, keeps_rows_for_ever
+from penstock.pipelines.plan import checkpoint_of
 from penstock.pipelines.reading import DELETIONS, RECEIVED, REJECTED
 from penstock.pipelines.rollups.latesweeper import LateSweeper
 from penstock.pipelines.rollups.native import why_not_native
@@ -32,6 +32,7 @@ __all__ = ["RunningPipeline"]
 _ASK_LIMIT = timedelta(seconds=2)
 """For questions whose answer is worth little when it comes late."""
 _SAVE_SECONDS = 10.0
+_LOG = logging.getLogger("penstock.pipelines")
 
 
 @dataclass(slots=True)
@@ -56,6 +57,12 @@ class _Totals:
             self.written += max(0, progress["sink"]["numOutputRows"] or 0)
         self.buried += buried
 
+    def add_unusable(self, count: int) -> None:
+        """Add dead letters of what is looked up; its other rows are not received."""
+        self.received += count
+        self.rejected += count
+        self.buried += count
+
     def counts(self) -> Counts:
         # A sweep may have found letters of an earlier run, too.
         buried = min(self.buried, self.rejected)
@@ -75,7 +82,7 @@ class RunningPipeline:
     Counted are the rows of finished batches: ``received`` all rows of the topics, ``passed`` those
     that the function was given, ``filtered`` a table's deletions, ``in_flight`` refused rows that
     are not on the dead-letter topic yet, ``written`` what the output took. In real-time mode only
-    ``received`` and dead letters are known.
+    ``received`` and dead letters are known. Of a table that is looked up only dead letters count.
     """
 
     def __init__(
@@ -88,19 +95,10 @@ class RunningPipeline:
     ) -> None:
         self.pipeline = pipeline
         self.query = query
+        """The query that runs now; another one may take its place and go on."""
         self._site = site
         self._real_time = isinstance(pipeline.trigger, RealTime)
-        self._restart = partial(start_query, graph, pipeline, site, spark)
-        self._histories = Histories(graph, pipeline, site, spark)
-        self._histories.settle()
-        self._sweeper = Sweeper(
-            graph,
-            pipeline,
-            site,
-            spark,
-            into=graph.dead_letters.name,
-            after=self._histories.seams,
-        )
+        self._sweeper = Sweeper(graph, pipeline, site, spark, into=graph.dead_letters.name)
         checkpoint = checkpoint_of(graph, pipeline, site)
         self._late: LateSweeper | None = None
         if pipeline.aggregation and not why_not_native(pipeline):
@@ -109,21 +107,19 @@ class RunningPipeline:
         self._topics = Topics(site.connection.within(_ASK_LIMIT))
         self._totals = _Totals()
         self._seen = (-1, "")
-        self._reached = committed_offsets(spark, checkpoint)
-        self._unswept = dict(self._reached)
+        self.reached = committed_offsets(spark, checkpoint)
+        """The offsets before which all work is done."""
+        self._unswept = dict(self.reached)
         self._last: dict[str, Any] = {}
         self._trouble = ""
-        self._saved_at = time.monotonic()
+        self._saved_at = -_SAVE_SECONDS
         self._before = (time.monotonic(), 0, 0)
+        self._standing = {"delivery": "at least once"} if self._real_time else {}
+        self._joins_seen = False
 
     def look(self) -> PartReport:
         """Catch up with the query's progress and return a report; raise what ended the query."""
-        if (ended := self.query.exception()) is not None:
-            raise of_query(ended, self.pipeline)
-        if not self.query.isActive and not self._site.stop.is_set():
-            raise TransientError(
-                f"pipeline {self.pipeline.name!r} stopped by itself", code="pipeline.failed"
-            )
+        ended = self.query.exception()
         self._trouble = ""
         try:
             self._catch_up()
@@ -131,7 +127,15 @@ class RunningPipeline:
             self._trouble = f"dead letters wait: {error.message}"
         except (PySparkException, Py4JError) as error:
             raise of_query(error, self.pipeline) from error
+        if ended is not None:
+            raise of_query(ended, self.pipeline)
+        if not self.query.isActive and not self._site.stop.is_set():
+            raise TransientError(f"pipeline {self.pipeline.name!r} stopped by itself", code=UNKNOWN)
         return self._report()
+
+    def paused(self, reason: str) -> PartReport:
+        """Return a report for a time without a query."""
+        return self._filled("degraded", reason, lag=None)
 
     def finish(self) -> None:
         """Take note of the last batches, and make the sweeper's position durable."""
@@ -157,9 +161,7 @@ class RunningPipeline:
             if self._late is not None:
                 self._late.catch_up_batches()
             self._unswept = {}
-        through = False
         for progress in self._fresh():
-            through = self._histories.follow(progress)
             start, end = _range(progress)
             rejected = sum(row[REJECTED] for row in _observed(progress, RECEIVED))
             buried = self._sweeper.follow(start, end, rejected=rejected > 0 or self._real_time)
@@ -168,20 +170,32 @@ class RunningPipeline:
             )
             if self._late is not None and "addBatch" in progress["durationMs"]:
                 self._late.follow_batch(progress["batchId"], dropped=_dropped(progress))
-            self._reached |= end
+            self.reached |= end
             self._seen = _identity(progress)
             self._last = progress
-        if through and not self._site.stop.is_set():
-            self._go_live()
+            self._look_at_joins(progress)
         if time.monotonic() - self._saved_at > _SAVE_SECONDS:
+            self._sweep_lookups()
             self._save()
             self._saved_at = time.monotonic()
 
-    def _go_live(self) -> None:
-        """Go on with the log: every record of the history is in a finished batch."""
-        self.query.stop()
-        self._histories.finish()
-        self.query = self._restart()
+    def _sweep_lookups(self) -> None:
+        """Write the dead letters of tables that are looked up: they are in no batch's range."""
+        for data in self.pipeline.lookups:
+            if not isinstance(data, Lake):
+                ends = self._topics.ends(data.topic.name, committed=True)
+                reached = {(data.topic.name, number): high for number, (_, high) in ends.items()}
+                found = self._sweeper.follow({}, reached, rejected=True)
+                self._totals.add_unusable(found)
+
+    def _look_at_joins(self, progress: Any) -> None:
+        """Say once that a join of streams has no bound in time."""
+        if self._joins_seen or not joins_streams(progress):
+            return
+        self._joins_seen = True
+        if keeps_rows_for_ever(self.query):
+            self._standing["join"] = ENDLESS
+            _LOG.warning("%s joins streams %s; %s", self.pipeline.name, ENDLESS, HINT)
 
     def _save(self) -> None:
         for sweeper in self._sweepers:
@@ -208,11 +222,11 @@ class RunningPipeline:
         return "starting" if self.query.status["message"].startswith("Initializing") else "running"
 
     def _lag(self) -> int:
-        behind = self._histories.left
+        behind = 0
         for data in self.pipeline.reads:
-            if not isinstance(data, Lake):
+            if not isinstance(data, Lake) and data not in self.pipeline.lookups:
                 for number, (low, high) in self._topics.ends(data.topic.name).items():
-                    behind += max(0, high - self._reached.get((data.topic.name, number), low))
+                    behind += max(0, high - self.reached.get((data.topic.name, number), low))
         return behind
 
     def _filled(self, state: PartState, reason: str, *, lag: int | None) -> PartReport:
@@ -232,19 +246,22 @@ class RunningPipeline:
             rate_in=(counts.received - received) / seconds,
             rate_out=(counts.written - written) / seconds,
             detail=self._detail(),
-            metrics=self._histories.metrics(),
         )
 
     def _detail(self) -> dict[str, str]:
         if not self._last:
-            return self._histories.detail()
+            return dict(self._standing)
         spent = self._last["durationMs"].get("triggerExecution", 0)
-        detail = {"batch": str(self._last["batchId"]), "batch duration": f"{spent} ms"}
+        detail = {
+            **self._standing,
+            "batch": str(self._last["batchId"]),
+            "batch duration": f"{spent} ms",
+        }
         if watermark := (self._last["eventTime"] or {}).get("watermark"):
             detail["watermark"] = watermark
         if operators := self._last["stateOperators"]:
             detail["state rows"] = str(sum(each["numRowsTotal"] for each in operators))
-        return self._histories.detail() | detail
+        return detail
 
 
 def _identity(progress: Any) -> tuple[int, str]:

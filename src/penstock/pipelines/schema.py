@@ -13,15 +13,11 @@ record         ``struct``
 =============  ==========================================================
 """
 
-from typing import Any
-
 from pyspark.sql import types as sql
 
-from penstock.core.archive import APPENDED_AT, APPENDED_DAY, OFFSET, PARTITION
-from penstock.core.graph import Archive, Lake
 from penstock.core.schema import Choice, FieldType, ListOf, MapOf, Nested, Scalar, Schema
 
-__all__ = ["DECIMAL", "frame_type", "holds_milliseconds", "lake_type", "value_type"]
+__all__ = ["DECIMAL", "frame_type", "holds_milliseconds", "value_type"]
 
 DECIMAL = sql.DecimalType(38, 18)
 
@@ -35,21 +31,6 @@ _SCALARS: dict[str, sql.DataType] = {
     "date": sql.DateType(),
     "decimal": DECIMAL,
 }
-
-_COORDINATES: dict[str, sql.DataType] = {
-    PARTITION: sql.IntegerType(),
-    OFFSET: sql.LongType(),
-    APPENDED_AT: sql.TimestampType(),
-    APPENDED_DAY: sql.DateType(),
-}
-
-
-def lake_type(data: Lake[Any]) -> sql.StructType:
-    """Return the columns of a lake table: its records' own, and an archive's coordinates."""
-    fields = list(frame_type(data.record.schema))
-    if isinstance(data, Archive):
-        fields += [sql.StructField(column, kind) for column, kind in _COORDINATES.items()]
-    return sql.StructType(fields)
 
 
 def frame_type(schema: Schema) -> sql.StructType:

@@ -9,7 +9,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
 
 from penstock.backbone.site import Site
-from penstock.core.graph import Archive, Data, Lake, OnLog
+from penstock.core.graph import Data, Lake, OnLog
+from penstock.pipelines.laketable import lake_path, make_table, stored_rows
 from penstock.pipelines.oncesink import OnceSink
 from penstock.pipelines.oncetask import Output
 from penstock.pipelines.reading import kafka_options
@@ -17,7 +18,6 @@ from penstock.pipelines.writing import log_rows
 
 __all__ = [
     "WRITTEN",
-    "lake_path",
     "once_writer",
     "row_options",
     "rows_writer",
@@ -40,11 +40,9 @@ def stream_writer(output: DataFrame, data: Data, site: Site) -> Any:
     """
     if isinstance(data, Lake):
         path = lake_path(data.name, site)
-        writer: Any = output.writeStream.format("delta").option("path", path)
-        if isinstance(data, Archive):
-            # It follows its stream, whose record type may be given further fields.
-            writer = writer.option("mergeSchema", "true")
-        return writer.partitionBy(*data.partition_by) if data.partition_by else writer
+        make_table(output.sparkSession, data, path)
+        writer: Any = stored_rows(output, data).writeStream.format("delta")
+        return writer.option("path", path).partitionBy(*data.partition_columns)
     return log_rows(output, data).writeStream.format("kafka").options(**topic_options(data, site))
 
 
@@ -79,8 +77,3 @@ def row_options(site: Site) -> dict[str, str]:
         "kafka.max.request.size": str(site.connection.settings.max_message_bytes),
         "includeHeaders": "true",
     }
-
-
-def lake_path(name: str, site: Site) -> str:
-    """Return where a lake table is."""
-    return f"{(site.settings.lake.path or str(site.places.lake)).rstrip('/')}/{name}"

@@ -2,13 +2,13 @@
 
 Columns are compared with the record before anything runs; values while it runs: a record that its
 own stream would refuse (a null where none may be, NaN, a value outside its limits) ends the query
-and is not written.
+and is not written. A row for a table may say that its key is deleted: see :data:`DELETED`.
 """
 
 from pyspark.sql import DataFrame
 from pyspark.sql import types as sql
 
-from penstock.core.graph import Data, OnLog, Pipeline
+from penstock.core.graph import Data, OnLog, Pipeline, Table
 from penstock.core.place import did_you_mean
 from penstock.core.schema import Choice, Field, FieldType, ListOf, MapOf, Nested, Scalar, Schema
 from penstock.errors import DefinitionError, Problem
@@ -19,7 +19,10 @@ from penstock.pipelines.schema import frame_type, holds_milliseconds
 from penstock.pipelines.sqltext import Sql, all_of, any_of, coalesce, literal, name, when
 from penstock.pipelines.values import event_time, within
 
-__all__ = ["log_rows", "typed"]
+__all__ = ["DELETED", "log_rows", "typed"]
+
+DELETED = "_deleted"
+"""The bool column that a frame for a table may have: true deletes the row's key from the table."""
 
 _WIDER: dict[str, tuple[str, ...]] = {
     "bigint": ("tinyint", "smallint", "int"),
@@ -41,7 +44,14 @@ def typed(frame: DataFrame, pipeline: Pipeline) -> DataFrame:
     ]
     if problems:
         raise DefinitionError(tuple(problems))
-    return frame.selectExpr(*(_column(frame.schema, field, schema) for field in schema.fields))
+    values = {field.name: _value(frame.schema, field, schema) for field in schema.fields}
+    if _deletes(frame.schema, pipeline.writes):
+        # Of a deleted key nothing but the key is looked at.
+        gone = coalesce(DELETED, "false")
+        for field in values.keys() - set(schema.key):
+            values[field] = when(f"not {gone}", values[field])
+        values[DELETED] = gone
+    return frame.selectExpr(*(f"{value} as {name(field)}" for field, value in values.items()))
 
 
 def log_rows(frame: DataFrame, data: OnLog) -> DataFrame:
@@ -54,23 +64,29 @@ def log_rows(frame: DataFrame, data: OnLog) -> DataFrame:
     )
     limit = data.topic.max_record_bytes
     too_large = _refusal(literal(f"a record has more than {limit} bytes"))
+    value = f"to_json(struct({values}), map('ignoreNullFields', 'false'))"
+    if _deletes(frame.schema, data):
+        value = when(f"not {DELETED}", value)
+    fits = f"value is null or octet_length(value) <= {limit}"
     return frame.selectExpr(
-        f"{key_of(schema, columns) or 'cast(null as binary)'} as key",
-        f"to_json(struct({values}), map('ignoreNullFields', 'false')) as value",
-    ).selectExpr(
-        "key",
-        f"cast({when(f'octet_length(value) <= {limit}', 'value', too_large)} as binary) as value",
-    )
+        f"{key_of(schema, columns) or 'cast(null as binary)'} as key", f"{value} as value"
+    ).selectExpr("key", f"cast({when(fits, 'value', too_large)} as binary) as value")
 
 
-def _column(given: sql.StructType, field: Field, schema: Schema) -> Sql:
-    """Return a column of the record: what the frame gives or the default, checked."""
+def _deletes(given: sql.StructType, data: Data) -> bool:
+    """Whether rows of a frame may be deletions: there is the column, and the record has it not."""
+    taken = data.record.schema.field(DELETED) is not None
+    return isinstance(data, Table) and not taken and DELETED in given.fieldNames()
+
+
+def _value(given: sql.StructType, field: Field, schema: Schema) -> Sql:
+    """Return the value of a field: what the frame gives or the default, checked."""
     column = name(field.name)
     if field.name not in given.fieldNames():
         value = default_value(field)
         if holds_milliseconds(schema, field.name):
             value = event_time(value).value
-        return f"{value} as {column}"
+        return value
     value = column
     if holds_milliseconds(schema, field.name) and isinstance(
         given[field.name].dataType, sql.LongType
@@ -82,7 +98,7 @@ def _column(given: sql.StructType, field: Field, schema: Schema) -> Sql:
     text = f"{field.name} must be {str(field).partition(': ')[2]} and is "
     shown = f"concat({literal(text)}, coalesce(left(string({column}), 100), 'null'))"
     ok = coalesce(_good(value, kind, field), "false")
-    return f"{when(ok, value, _refusal(shown))} as {column}"
+    return when(ok, value, _refusal(shown))
 
 
 def _refusal(reason: Sql) -> Sql:
@@ -136,7 +152,11 @@ def _mismatches(given: sql.StructType, schema: Schema, data: Data) -> list[tuple
             hint = f"{data.name} holds {word}: cast it, .cast({word!r})"
             found.append((f"gives {field.name!r} as {has.simpleString()}", hint))
     for column in names:
-        if column not in wanted.fieldNames():
+        if column == DELETED and _deletes(given, data):
+            if not isinstance(given[column].dataType, sql.BooleanType):
+                said = f"gives {column!r} as {given[column].dataType.simpleString()}"
+                found.append((said, "true deletes the row's key: cast it, .cast('boolean')"))
+        elif column not in wanted.fieldNames():
             hint = f"{did_you_mean(column, wanted.fieldNames())} Or leave it out: select(...)"
             found.append((f"gives {column!r}, which {holds} does not hold", hint))
     return found

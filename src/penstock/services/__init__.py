@@ -17,6 +17,7 @@ delivery     exactly once, at least once and at most once, on Kafka
 takeover     fence, find the place, restore the state
 assignment   which shares a worker has, and how far each has come
 worker       a member of the group: the loop; pace: when it commits
+reset        a service taken back to its beginning
 reporter     what a service says about itself
 measures     what a worker measures; exposition: reports as Prometheus text and health
 engine       runs services of an application, each in a thread

@@ -1,9 +1,11 @@
-"""What a worker measures of itself: how long things take, and how often it began again."""
+"""What a worker measures of itself: how long things take, how often it began anew, what it lost."""
 
 from bisect import bisect_left
 from collections.abc import Iterator
 
-__all__ = ["Histogram", "Measures"]
+from penstock.backbone.logrecord import Partition
+
+__all__ = ["Histogram", "Measures", "Skipped"]
 
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
@@ -33,6 +35,23 @@ class Histogram:
         yield f"{name}_count", sum(self._counts)
 
 
+class Skipped:
+    """Offsets that retention deleted before they were read; each is counted once."""
+
+    def __init__(self) -> None:
+        self.offsets = 0
+        self._ends: dict[Partition, int] = {}
+
+    def see(self, partition: Partition, start: int, end: int) -> None:
+        """Take note that a partition was not read from one offset to another.
+
+        The same is heard again where a task begins anew before it has committed.
+        """
+        known = max(start, self._ends.get(partition, 0))
+        self.offsets += max(0, end - known)
+        self._ends[partition] = max(known, end)
+
+
 class Measures:
     """The measures of one worker; written by its thread, read by the reporter's."""
 
@@ -45,12 +64,14 @@ class Measures:
         """From the writing of the oldest record of a commit to the end of that commit."""
         self.restarts = 0
         """How often this worker, or one of its shares, began again after trouble."""
+        self.skipped = Skipped()
 
     def series(self) -> dict[str, float]:
         """Return everything as series of Prometheus."""
         return {
             "handling_seconds_total": self.handling_seconds,
             "restarts_total": self.restarts,
+            "skipped_offsets_total": self.skipped.offsets,
             **dict(self.commit.series("commit_seconds")),
             **dict(self.latency.series("end_to_end_seconds")),
         }

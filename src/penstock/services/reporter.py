@@ -133,6 +133,8 @@ class Reporter:
         if restoring := [f"{each.share}: {each.progress}" for each in assignment.takeovers()]:
             detail["restoring"] = ", ".join(restoring)
         detail |= {name: str(number) for name, number in self._facts().items()}
+        if skipped := self._worker.measures.skipped.offsets:
+            detail["skipped"] = f"{skipped} offsets, deleted by retention before they were read"
         if dead := assignment.last_dead_letter:
             detail["last dead letter"] = dead
         return detail

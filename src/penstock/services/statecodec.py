@@ -74,7 +74,8 @@ class StateCodec:
                 f"{place!r} in {self._changelog} is not {_type_name(self._spec.type)}",
                 code="state.unreadable",
                 detail=str(error),
-                hint="give the state back its type, or give the new one another name",
+                hint="give the state back its type, or the new one another name; penstock reset"
+                " rebuilds it from the input",
             ) from error
         return decoded if self.plain else value
 

@@ -3,7 +3,7 @@
 The order makes it right. Once the former owner is fenced nobody else can add to the changelog; so
 the mark that is written then is its end, and everything before it is the state. The end is never
 guessed: a changelog may be empty, compacted, or end in what transactions leave behind. One that was
-trimmed past what the disk has is no state: the share is refused.
+trimmed past what the disk has is no state: the share is refused, for only the input can rebuild it.
 
 The offsets come from the group. They are those of the same commit as the state: the group gives
 them out when no transaction is moving them, and takes no more from who is not its member. So the
@@ -12,6 +12,7 @@ fencing comes before the question for them: it ends a transaction that a dead wo
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
@@ -22,7 +23,7 @@ from penstock.backbone.logrange import Offset
 from penstock.backbone.logreader import LogReader
 from penstock.backbone.logrecord import Offsets
 from penstock.backbone.topics import Topics
-from penstock.errors import TransientError
+from penstock.errors import ConfigurationError, TransientError
 from penstock.services.blame import LOG
 from penstock.services.statecodec import MARKER_KEY
 from penstock.services.task import Delivery, Task
@@ -60,6 +61,22 @@ class Ground:
     """Makes the delivery of a share, which fences its former owner."""
     make_task: Callable[[Offsets, Delivery], Task]
     """Makes the task that begins at these offsets."""
+
+
+@contextmanager
+def _whole_changelog() -> Iterator[None]:
+    """Say of a changelog that lacks its beginning what that means for the state."""
+    try:
+        yield
+    except ConfigurationError as error:
+        if error.code != "offset.trimmed":
+            raise
+        raise ConfigurationError(
+            f"the state cannot be restored: {error.message}",
+            code="state.trimmed",
+            detail="changelogs are compacted, never trimmed: somebody deleted what is missing",
+            hint="penstock reset rebuilds the state from the input, and writes the outputs again",
+        ) from error
 
 
 class Takeover:
@@ -126,7 +143,8 @@ class Takeover:
             delivery.close()
             raise
         try:
-            ready = self._ground.changelog is None or self._restore(task, delivery)
+            with _whole_changelog():
+                ready = self._ground.changelog is None or self._restore(task, delivery)
         except BaseException:
             task.close()
             raise

@@ -117,6 +117,7 @@ class Worker:
                 on_assign=self._assigned,
                 on_revoke=self.assignment.revoked,
                 on_lost=self._lost,
+                on_skipped=self._skipped,
             ),
         )
         try:
@@ -137,6 +138,19 @@ class Worker:
     def _lost(self, partitions: Collection[Partition]) -> None:
         self.joined = False
         self.assignment.lost(partitions)
+
+    def _skipped(self, partition: Partition, start: int, end: int) -> None:
+        """Go on where the log begins now, and say what that leaves out."""
+        LOG.warning(
+            "%s goes on without %s[%s] from %s to %s: retention deleted it before it was read",
+            self.group,
+            *partition,
+            start,
+            end,
+        )
+        self.measures.skipped.see(partition, start, end)
+        if task := self.assignment.running.get(partition):
+            task.skip_to(partition, end)
 
     def _loop(self, consumer: Consumer) -> None:
         settings = self._settings

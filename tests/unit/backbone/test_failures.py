@@ -56,7 +56,8 @@ def test_a_trimmed_offset_names_topic_partition_both_offsets_and_the_way_out():
         "words[3] was trimmed: group app.count stands at offset 10, the oldest left is 25"
     )
     assert "15 offsets" in error.detail
-    assert "penstock groups reset app.count" in error.hint
+    assert "services.on_trimmed=skip" in error.hint
+    assert "penstock reset" in error.hint
     assert "earliest" in trimmed(("words", 3), wanted=1, low=2).hint
 
 
@@ -65,4 +66,5 @@ def test_an_offset_beyond_the_end_names_both_offsets():
     assert error.code == "offset.beyond-end"
     assert "ends at offset 3" in error.message
     assert "900" in error.message
+    assert "penstock reset" in error.hint
     assert "describe words" in beyond_end(("words", 0), wanted=9, high=3).hint

@@ -43,6 +43,20 @@ def build(partitions: int = 2) -> App:
     return app
 
 
+def test_tables_beside_a_stream_and_the_lake_beside_either_are_looked_up():
+    app = App("demo")
+    words, counts = app.stream("words", Word), app.table("counts", Count)
+    lake = app.lake("lake", Count)
+
+    def lookups(*reads):
+        pipeline = app.pipeline(reads=reads, writes=counts)(lambda *frames: frames[0])
+        return [data.name for data in pipeline.lookups]
+
+    assert lookups(words) == lookups(counts) == lookups(lake, lake) == []
+    assert lookups(words, counts, lake, words) == ["counts", "lake"]
+    assert lookups(lake, counts) == ["lake"]
+
+
 def test_a_graph_is_a_value_with_topics_edges_and_states():
     graph = build().graph
     assert check(graph) == []

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import pytest
 
-from penstock import App, State, feedback, real_time, record
+from penstock import App, State, day, feedback, real_time, record
 from penstock.core.check import check
 
 
@@ -76,6 +76,36 @@ def disorder_without_time(app):
 
 def lake_partitioned_by_nothing(app):
     app.lake("archive", Event, partition_by="dya")
+
+
+def lake_partitioned_by_instants(app):
+    app.lake("archive", Event, partition_by="at")
+
+
+def lake_partitioned_by_the_day_of_a_text(app):
+    app.lake("archive", Event, partition_by=day("id"))
+
+
+def lake_retention_without_time(app):
+    app.lake("archive", Free, retention="90d")
+
+
+def lake_retention_without_days(app):
+    app.lake("archive", Event, partition_by="id", retention="90d")
+
+
+def lake_without_history(app):
+    app.lake("archive", Event, history="0s")
+
+
+def lake_that_changes_under_its_follower(app):
+    whole = app.lake("whole", Event)
+
+    @app.pipeline(reads=app.stream("events", Event), writes=whole, output="complete")
+    def write(events): ...
+
+    @app.pipeline(reads=whole, writes=app.stream("out", Event))
+    def follow(whole): ...
 
 
 def wrong_type_taken(app):
@@ -175,6 +205,12 @@ MISTAKES = {
     stream_without_key: "stream.no-key",
     disorder_without_time: "stream.no-time",
     lake_partitioned_by_nothing: "lake.partition",
+    lake_partitioned_by_instants: "lake.partition",
+    lake_partitioned_by_the_day_of_a_text: "lake.partition",
+    lake_retention_without_time: "lake.no-time",
+    lake_retention_without_days: "lake.retention",
+    lake_without_history: "data.option",
+    lake_that_changes_under_its_follower: "lake.overwritten",
     wrong_type_taken: "service.takes",
     untyped_parameter: "service.takes",
     unknown_parameter: "service.parameter",

@@ -68,11 +68,11 @@ file  (source, lines of "a" & <b>)
     │   └─▶ loud  (stream of Word by word)
     │       ├─▶ echo  (service, at least once)
     │       │   └─▶ words ↺ feedback
-    │       ├─▶ count  (pipeline, micro-batch, update)
+    │       ├─▶ count  (pipeline, micro-batch, update, exactly once)
     │       │   └─▶ counts  (table of Word by word)
-    │       └─▶ keep  (pipeline, micro-batch, append)
+    │       └─▶ keep  (pipeline, micro-batch, append, exactly once)
     │           └─▶ kept  (lake table of Word by word)
-    └─▶ fast  (pipeline, real-time, append)
+    └─▶ fast  (pipeline, real-time, append, at least once)
         └─▶ loud ↑, drawn above
 
 other  (source, lines of "a" & <b>)

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from penstock import App, Context, State, Timer, Timers, record
+from penstock import App, Context, MapState, State, Timer, Timers, record
 from penstock.core.check import check
 
 
@@ -74,10 +74,23 @@ class SilentTimer:
     def on_timer(self, timer: Timer): ...
 
 
+class Anything: ...
+
+
+class KeepsAnything:
+    def process(self, reading: Reading, seen: State[Anything]) -> None: ...
+
+
+class KeepsEither:
+    def process(self, reading: Reading, seen: MapState[str, Reading | dict[str, int]]) -> None: ...
+
+
 @pytest.mark.parametrize(
     ("definition", "code", "text"),
     [
-        (NoProcess, "service.annotation", "has no method process"),
+        (NoProcess, "service.process", "has no method process"),
+        (KeepsAnything, "service.state", "Anything is nothing that JSON has"),
+        (KeepsEither, "service.state", "more than one dict-like type"),
         (NeedsArguments, "service.arguments", "cannot be made without arguments"),
         (NoHandler, "service.timers", "sets timers and has no method on_timer"),
         (WrongTimer, "service.timers", "on_timer does not take a Timer first"),
@@ -90,7 +103,8 @@ def test_what_is_wrong_with_a_class_is_said(definition, code, text):
     (problem,) = problems(definition)
     assert problem.code == code
     assert text in problem.message
-    assert problem.place is None or problem.place.file == __file__
+    assert problem.place is not None
+    assert problem.place.file == __file__
 
 
 def test_timers_need_a_key():

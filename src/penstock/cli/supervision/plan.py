@@ -28,11 +28,14 @@ class Plan:
     left_out: tuple[str, ...] = ()
 
 
-def make_plan(graph: Graph, *, only: Sequence[str] = (), also: Sequence[str] = ()) -> Plan:
+def make_plan(
+    graph: Graph, *, only: Sequence[str] = (), also: Sequence[str] = (), share: bool = True
+) -> Plan:
     """Return the plan: all pipelines in one process, each other part in one of its own.
 
-    ``only`` takes these parts alone, ``also`` those that are left out by default. Raises
-    ConfigurationError where a name is no part, or nothing is left to run.
+    ``only`` takes these parts alone, ``also`` those that are left out by default. Pipelines that
+    do not ``share`` one Spark have a process each, too. Raises ConfigurationError where a name is
+    no part, or nothing is left to run.
     """
     chosen = find_parts(graph, only) if only else list(graph.parts)
     added = find_parts(graph, also)
@@ -46,7 +49,8 @@ def make_plan(graph: Graph, *, only: Sequence[str] = (), also: Sequence[str] = (
             if not left_out
             else f"penstock run APP --part {left_out[0].name}",
         )
-    return Plan(tuple(_units(graph, parts)), tuple(part.name for part in left_out))
+    units = _units(graph, parts) if share else [_alone(part) for part in parts]
+    return Plan(tuple(units), tuple(part.name for part in left_out))
 
 
 def _interactive(part: Part) -> bool:
@@ -55,9 +59,13 @@ def _interactive(part: Part) -> bool:
 
 def _units(graph: Graph, parts: Sequence[Part]) -> list[Unit]:
     pipelines = tuple(part.name for part in parts if part.kind == "pipeline")
-    units = [Unit(part.name, part.kind, (part.name,)) for part in parts if part.kind != "pipeline"]
+    units = [_alone(part) for part in parts if part.kind != "pipeline"]
     if pipelines:
         # One Spark serves them all; its process has the name of a part only where it is that part.
         shared = "pipelines" if graph.part("pipelines") is None else f"{graph.app}.pipelines"
         units.append(Unit(pipelines[0] if len(pipelines) == 1 else shared, "pipeline", pipelines))
     return units
+
+
+def _alone(part: Part) -> Unit:
+    return Unit(part.name, part.kind, (part.name,))

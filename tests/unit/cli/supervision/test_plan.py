@@ -45,6 +45,12 @@ def test_pipelines_share_a_process_and_a_keyboard_is_left_to_a_person():
     assert plan.left_out == ("keyboard",)
 
 
+def test_pipelines_that_do_not_share_a_spark_have_a_process_each():
+    units = make_plan(application(), share=False).units
+    assert [unit.name for unit in units] == ["file", "shout", "one", "two"]
+    assert all(unit.parts == (unit.name,) for unit in units)
+
+
 def test_a_single_pipeline_gives_its_process_its_name():
     assert make_plan(application(pipelines=("one",))).units[-1].name == "one"
     units = make_plan(application(pipelines=("one", "pipelines"))).units

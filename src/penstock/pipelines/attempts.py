@@ -1,0 +1,177 @@
+"""A pipeline that is kept going: its query is started, and again after trouble that passes."""
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+import msgspec
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.backbone.site import Site
+from penstock.backbone.topics import Topics
+from penstock.core.graph import Graph, Lake, Pipeline
+from penstock.core.report import PartReport
+from penstock.errors import ConfigurationError, TransientError
+from penstock.pipelines.checkpoint import committed_offsets
+from penstock.pipelines.failures import TRIMMED, UNKNOWN
+from penstock.pipelines.plan import checkpoint_of, prepared_query
+from penstock.pipelines.running import RunningPipeline
+from penstock.pipelines.trimmed import Gap, find_gaps, stopped_at
+
+__all__ = ["Attempts"]
+
+_LOG = logging.getLogger("penstock.pipelines")
+_ASK_LIMIT = timedelta(seconds=10)
+_FIRST_WAIT, _LONGEST_WAIT = timedelta(seconds=1), timedelta(seconds=15)
+_WELL_SECONDS = 30.0
+"""Who runs for so long, or finishes a batch, is over its trouble."""
+
+
+class Attempts:
+    """One pipeline over its attempts; ``look`` is called about once a second.
+
+    - A query that ends because something is away is started again, after growing waits, from its
+      checkpoint. Meanwhile the pipeline is degraded and says why. If that goes on for longer than
+      ``spark.retry_for`` the error is raised.
+    - Where its input was trimmed before it was read it stops and names every gap; with
+      ``spark.on_trimmed = "skip"`` it steps over them, and logs and reports how much was gone.
+    - Everything else that ends a query is raised.
+    """
+
+    def __init__(self, graph: Graph, pipeline: Pipeline, site: Site, spark: SparkSession) -> None:
+        self.pipeline = pipeline
+        self._graph = graph
+        self._site = site
+        self._spark = spark
+        self._topics = Topics(site.connection.within(_ASK_LIMIT))
+        self._prepared: Callable[[], StreamingQuery] | None = None
+        self._running: RunningPipeline | None = None
+        self._trouble: TransientError | None = None
+        self._troubled_at: float | None = None
+        self._due_at = 0.0
+        self._wait = _FIRST_WAIT
+        self._well_at: float | None = None
+        self._lossy = False
+        self._skipped: dict[tuple[str, int], int] = {}
+        self._skipped_offsets = 0
+
+    def prepare(self) -> None:
+        """Raise what is wrong with the pipeline or its checkpoint; nothing has begun then."""
+        try:
+            self._prepared = self._prepare(self._gaps())
+        except TransientError as error:
+            self._later(error)
+
+    def look(self) -> PartReport:
+        """Start the query where that is due, and report; raise what ends the pipeline."""
+        # The jobs of this thread, those for dead letters, are the pipeline's own.
+        self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", self.pipeline.name)
+        try:
+            if self._trouble is not None and time.monotonic() < self._due_at:
+                return self._waiting(self._trouble)
+            if self._running is None or self._trouble is not None:
+                return self._follow(self._start())
+            return self._follow(self._running)
+        except TransientError as error:
+            return self._later(error)
+        except ConfigurationError as error:
+            if error.code != TRIMMED or not (gaps := self._gaps()):
+                raise
+            self._prepared = self._prepare(gaps)
+            return self._follow(self._start())
+
+    def stop(self) -> None:
+        """Stop the query; a batch under way is given up and done again later."""
+        if self._running is not None:
+            self._running.query.stop()
+
+    def finish(self, failed: Exception | None) -> None:
+        """Report the end; unless something failed, take note of the last batches first."""
+        if self._running is not None:
+            if failed is None:
+                self._running.finish()
+            self._site.report(self._told(self._running.ended(failed)))
+
+    def _gaps(self) -> list[Gap]:
+        inputs = [data for data in self.pipeline.reads if data not in self.pipeline.lookups]
+        names = {data.topic.name for data in inputs if not isinstance(data, Lake)}
+        checkpoint = checkpoint_of(self._graph, self.pipeline, self._site)
+        return find_gaps(committed_offsets(self._spark, checkpoint), self._topics, names)
+
+    def _prepare(self, gaps: list[Gap]) -> Callable[[], StreamingQuery]:
+        if gaps and self._site.settings.spark.on_trimmed != "skip":
+            raise stopped_at(gaps, self.pipeline.name)
+        self._count(gaps)
+        self._lossy = bool(gaps)
+        return prepared_query(
+            self._graph, self.pipeline, self._site, self._spark, lossy=self._lossy
+        )
+
+    def _start(self) -> RunningPipeline:
+        start, self._prepared = self._prepared or self._prepare(self._gaps()), None
+        query = start()
+        if self._running is None:
+            self._running = RunningPipeline(
+                self._graph, self.pipeline, self._site, query, self._spark
+            )
+        self._running.query, self._trouble = query, None
+        return self._running
+
+    def _count(self, gaps: list[Gap]) -> None:
+        """Count what is skipped, each offset once, however often the query is started."""
+        for gap in gaps:
+            at = gap.topic, gap.partition
+            fresh = gap.there - max(gap.wanted, self._skipped.get(at, 0))
+            self._skipped[at] = gap.there
+            self._skipped_offsets += fresh
+            _LOG.warning("%s skips %s offsets: %s", self.pipeline.name, f"{fresh:,}", gap)
+
+    def _follow(self, running: RunningPipeline) -> PartReport:
+        before = dict(running.reached)
+        report = running.look()
+        now, advanced = time.monotonic(), running.reached != before
+        if report.state != "running":
+            self._well_at = None
+        elif self._well_at is None:
+            self._well_at = now
+        if advanced or (self._well_at is not None and now - self._well_at > _WELL_SECONDS):
+            self._troubled_at, self._wait = None, _FIRST_WAIT
+        if advanced and self._lossy:
+            # The gap is behind it, or nearly: nothing else may be missing.
+            running.query.stop()
+            self._start()
+        return self._told(report)
+
+    def _later(self, error: TransientError) -> PartReport:
+        """Try again after a while; raise the error where that has gone on for too long."""
+        now, limit = time.monotonic(), self._site.settings.spark.retry_for.total_seconds()
+        self._troubled_at = now if self._troubled_at is None else self._troubled_at
+        if error.code == UNKNOWN or self._site.stop.is_set() or now - self._troubled_at > limit:
+            raise error
+        self.stop()
+        self._trouble, self._well_at = error, None
+        self._due_at = time.monotonic() + self._wait.total_seconds()
+        _LOG.warning("%s; again in %g s", error.message, self._wait.total_seconds())
+        self._wait = min(self._wait * 2, _LONGEST_WAIT)
+        return self._waiting(error)
+
+    def _waiting(self, error: TransientError) -> PartReport:
+        reason = f"{error.message}; it will be started again"
+        if self._running is not None:
+            return self._told(self._running.paused(reason))
+        return PartReport(
+            part=self.pipeline.name,
+            kind="pipeline",
+            state="degraded",
+            at=time.time(),
+            reason=reason,
+        )
+
+    def _told(self, report: PartReport) -> PartReport:
+        """Return a report that says what was skipped."""
+        if not self._skipped_offsets:
+            return report
+        said = {"skipped": f"{self._skipped_offsets:,} offsets that were trimmed unread"}
+        return msgspec.structs.replace(report, detail=report.detail | said)
