@@ -106,7 +106,10 @@ class FencedError(PenstockError):
 
 
 class UserCodeError(PenstockError):
-    """A user's function raised; names, and carries, the record it raised on."""
+    """A user's function raised; names, and carries, the record it raised on.
+
+    Negative numbers: it was not on a record, or not in a partition.
+    """
 
     def __init__(
         self,
@@ -121,7 +124,9 @@ class UserCodeError(PenstockError):
         super().__init__(
             message,
             code="user.raised",
-            detail=f"at {topic}[{partition}] offset {offset}",
+            detail=f"at {topic}"
+            + (f"[{partition}]" if partition >= 0 else "")
+            + (f" offset {offset}" if offset >= 0 else ""),
             hint=hint,
         )
         self.topic = topic

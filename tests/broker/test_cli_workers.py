@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from penstock.backbone.groups import Groups
 from penstock.backbone.logreader import LogReader
 from penstock.backbone.producer import Producer
 from penstock.machine.ports import free_ports
@@ -98,3 +99,28 @@ def test_only_services_have_workers(kafka, name, tmp_path):
         )
     finally:
         command.close()
+
+
+def test_a_second_ctrl_c_ends_what_the_first_cannot(kafka, name, tmp_path):
+    busy = "import threading\n" + kit.APP.format(name=name).replace(
+        "print(", "threading.Event().wait(600); str("
+    )
+    (tmp_path / "app.py").write_text(busy)
+    command = kit.Command(
+        "run", "app.py", "--part", "count",
+        cwd=tmp_path, environment={"PENSTOCK_KAFKA_BOOTSTRAP": kafka.bootstrap},
+    )  # fmt: skip
+    try:
+        command.says("count: running")
+        send(kafka, name, 10)
+        kit.until(lambda: lag(kafka, f"{name}.count") == 10, "they are taken and not committed")
+        command.process.send_signal(signal.SIGINT)
+        command.says("count: stopping")
+        assert command.end(signal.SIGINT) == 130
+        assert not any("Traceback" in line for line in command.messages)
+    finally:
+        command.close()
+
+
+def lag(kafka, group):
+    return sum(found.lag for found in Groups(kafka).lag(group).values())

@@ -13,7 +13,10 @@ _EVERY_SECONDS = 10.0
 
 
 class PartLines:
-    """Writes a line when a part's state or reason changes, and every ten seconds."""
+    """Writes a line when the state or reason of a part, or of one of its processes, changes.
+
+    And every ten seconds.
+    """
 
     def __init__(self, write: Callable[[str], None], *, clock: Callable[[], float]) -> None:
         self._write = write
@@ -22,22 +25,23 @@ class PartLines:
         self._shown: dict[str, tuple[str, str]] = {}
         self._due: dict[str, float] = {}
 
-    def take(self, report: PartReport) -> None:
-        """Take note of a report, from any thread."""
+    def take(self, report: PartReport, process: str = "") -> None:
+        """Take note of a report, from any thread; ``process`` tells several of one part apart."""
+        name = process or report.part
         with self._lock:
             now = self._clock()
             state = (report.state, report.reason)
-            changed = self._shown.get(report.part) != state
-            if changed or now >= self._due[report.part]:
-                self._shown[report.part] = state
-                self._due[report.part] = now + _EVERY_SECONDS
-                self._write(part_line(report))
+            changed = self._shown.get(name) != state
+            if changed or now >= self._due[name]:
+                self._shown[name] = state
+                self._due[name] = now + _EVERY_SECONDS
+                self._write(part_line(report, name=name))
 
 
-def part_line(report: PartReport) -> str:
-    """Return a report as one line for people."""
+def part_line(report: PartReport, *, name: str = "") -> str:
+    """Return a report as one line for people, of the part or of the process of this name."""
     counts = report.counts
-    words = [f"{report.part}: {report.state}"]
+    words = [f"{name or report.part}: {report.state}"]
     if report.reason:
         words.append(f"({report.reason})")
     if counts.received or counts.written:
@@ -47,7 +51,10 @@ def part_line(report: PartReport) -> str:
         words.append(f"dead letters {count_text(counts.dead_lettered)}")
     if report.lag is not None:
         words.append(f"lag {count_text(report.lag)}")
-    words += [f"{name} {text}" for name, text in report.detail.items() if report.state == "running"]
+    if report.state == "running":
+        words += [f"{fact} {text}" for fact, text in report.detail.items()]
+    elif restoring := report.detail.get("restoring"):
+        words.append(f"restoring {restoring}")
     return "  ".join(words)
 
 

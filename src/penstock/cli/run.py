@@ -13,7 +13,7 @@ from penstock.cli.arguments import add_app, command
 from penstock.cli.partlines import PartLines
 from penstock.cli.session import Session
 from penstock.cli.statuspage import StatusPage
-from penstock.cli.stopping import stop_on_signals
+from penstock.cli.stopping import end_now, stop_on_signals
 from penstock.core.graph import Graph
 from penstock.core.report import PartReport, encode_report
 from penstock.machine.lifeline import watch_lifeline
@@ -49,6 +49,13 @@ def _workers(text: str) -> int:
 
 
 def _run(session: Session) -> int:
+    try:
+        return _run_until_stopped(session)
+    except KeyboardInterrupt:
+        end_now()
+
+
+def _run_until_stopped(session: Session) -> int:
     with stop_on_signals() as stop:
         # Before anything of the user's is loaded: whoever supervises may be gone at any time.
         watch_lifeline(stop.event.set)
@@ -61,9 +68,9 @@ def _run(session: Session) -> int:
             if page.address:
                 session.terminal.note(f"metrics and health on {page.address}")
 
-            def take(found: PartReport, process: str = "0") -> None:
-                page.take(found, process=process)
-                report(found)
+            def take(found: PartReport, process: str = "") -> None:
+                page.take(found, process=process or "0")
+                report(found, process)
 
             _run_parts(session, graph, stop.event, take)
         return stop.exit_code
@@ -108,7 +115,9 @@ def _log(*, in_detail: bool) -> None:
 
 
 @contextmanager
-def _reporting(session: Session, stop: threading.Event) -> Iterator[Callable[[PartReport], None]]:
+def _reporting(
+    session: Session, stop: threading.Event
+) -> Iterator[Callable[[PartReport, str], None]]:
     """Give what takes the reports: lines for people, or JSON on standard output."""
     if not session.arguments.report_json:
         yield PartLines(session.terminal.note, clock=time.monotonic).take
@@ -127,7 +136,7 @@ class _JsonReports:
         self._stop = stop
         self._lock = threading.Lock()
 
-    def write(self, report: PartReport) -> None:
+    def write(self, report: PartReport, _process: str) -> None:
         """Write one line, from any thread; where nobody reads any more, stop."""
         with self._lock:
             try:

@@ -1,12 +1,15 @@
 """Ending on Ctrl-C and SIGTERM: the first asks for a clean end, the second ends at once."""
 
+import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import NoReturn
 
-__all__ = ["Stop", "stop_on_signals"]
+__all__ = ["Stop", "end_now", "stop_on_signals"]
 
 _INTERRUPTED = 130
 
@@ -45,3 +48,13 @@ def stop_on_signals() -> Iterator[Stop]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def end_now() -> NoReturn:
+    """End the process although threads are still at work: the end was asked for twice.
+
+    Python would wait for them, and what they wait for may never come.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(_INTERRUPTED)

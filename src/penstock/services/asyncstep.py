@@ -17,7 +17,7 @@ from penstock.backbone.logrecord import RawRecord
 from penstock.core.graph import Graph, Service
 from penstock.core.state import Here
 from penstock.errors import DataError, PenstockError
-from penstock.services.blame import coordinates_of
+from penstock.services.blame import RAISED, coordinates_of
 from penstock.services.calls import Calls, bind_calls
 from penstock.services.outputs import Send, Sent
 from penstock.services.reactions import Hold
@@ -173,7 +173,7 @@ class AsyncStep(Step):
             try:
                 result = await self._within(frame.calls.process(job.record, **context))
                 job.sent = self._outputs.of(result)
-            except Exception as error:  # noqa: BLE001 - the user's code may raise anything
+            except RAISED as error:
                 self._blame_the_disk()
                 here.take_back()
                 place = coordinates_of(job.raw)

@@ -7,7 +7,11 @@ from traceback import extract_tb
 from penstock.backbone.logrecord import RawRecord
 from penstock.core.deadletter import Coordinates
 
-__all__ = ["LOG", "coordinates_of", "told"]
+__all__ = ["LOG", "RAISED", "coordinates_of", "told"]
+
+RAISED = (Exception, SystemExit)
+"""What the user's code may raise. To end the process is not its business: it is one record's end.
+"""
 
 LOG = logging.getLogger("penstock.services")
 LOG.addHandler(logging.NullHandler())
@@ -20,7 +24,7 @@ def coordinates_of(raw: RawRecord) -> Coordinates:
     return Coordinates(raw.topic() or "", raw.partition() or 0, raw.offset() or 0)
 
 
-def told(error: Exception) -> str:
+def told(error: BaseException) -> str:
     """Return an exception as words: its type, its text, and the line it came from."""
     try:
         text = f"raised {type(error).__name__}: {error}"

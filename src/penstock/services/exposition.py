@@ -71,8 +71,14 @@ def health(reports: Iterable[tuple[str, PartReport]]) -> tuple[bool, bytes]:
     told = {
         "healthy": well,
         "parts": [
-            {"process": process, "part": each.part, "state": each.state, "reason": each.reason}
+            {"process": process, "part": each.part, "state": each.state, "reason": _why(each)}
             for process, each in listed
         ],
     }
     return well, msgspec.json.encode(told)
+
+
+def _why(report: PartReport) -> str:
+    """Return why a part is not well, be it only that its state is still coming."""
+    restoring = report.detail.get("restoring", "")
+    return report.reason or (restoring and f"restoring {restoring}")

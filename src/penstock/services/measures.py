@@ -7,7 +7,24 @@ from penstock.backbone.logrecord import Partition
 
 __all__ = ["Histogram", "Measures", "Skipped"]
 
-_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_BOUNDS = (
+    0.00001,
+    0.0001,
+    0.001,
+    0.0025,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+    30.0,
+)
 
 
 class Histogram:
@@ -19,10 +36,10 @@ class Histogram:
         self._counts = [0] * (len(_BOUNDS) + 1)
         self._sum = 0.0
 
-    def see(self, seconds: float) -> None:
-        """Take note of one duration."""
-        self._counts[bisect_left(_BOUNDS, seconds)] += 1
-        self._sum += seconds
+    def see(self, seconds: float, *, times: int = 1) -> None:
+        """Take note of a duration that came so many times."""
+        self._counts[bisect_left(_BOUNDS, seconds)] += times
+        self._sum += seconds * times
 
     def series(self, name: str) -> Iterator[tuple[str, float]]:
         """Yield the series of a Prometheus histogram."""
@@ -56,8 +73,8 @@ class Measures:
     """The measures of one worker; written by its thread, read by the reporter's."""
 
     def __init__(self) -> None:
-        self.handling_seconds = 0.0
-        """Time spent in handling records."""
+        self.process = Histogram()
+        """How long a record takes to be handled; one batch gives all of its records its mean."""
         self.commit = Histogram()
         """How long commits take."""
         self.latency = Histogram()
@@ -69,9 +86,9 @@ class Measures:
     def series(self) -> dict[str, float]:
         """Return everything as series of Prometheus."""
         return {
-            "handling_seconds_total": self.handling_seconds,
             "restarts_total": self.restarts,
             "skipped_offsets_total": self.skipped.offsets,
+            **dict(self.process.series("process_seconds")),
             **dict(self.commit.series("commit_seconds")),
             **dict(self.latency.series("end_to_end_seconds")),
         }

@@ -38,7 +38,7 @@ class Reactions:
 
     def to_call(
         self,
-        error: Exception,
+        error: BaseException,
         place: Coordinates,
         record: Any,
         *,
@@ -58,7 +58,7 @@ class Reactions:
         return blamed
 
     def blame(
-        self, error: Exception, place: Coordinates, record: Any = None, *, doing: str = ""
+        self, error: BaseException, place: Coordinates, record: Any = None, *, doing: str = ""
     ) -> PenstockError:
         """Return what the user's code raised as an error that names the record."""
         if isinstance(error, DataError):

@@ -14,7 +14,7 @@ from penstock.core.graph import Graph, Service, Table
 from penstock.core.state import Context, Here, Opening
 from penstock.core.timer import TimerTime
 from penstock.errors import DataError, PenstockError, TransientError
-from penstock.services.blame import LOG, coordinates_of, told
+from penstock.services.blame import LOG, RAISED, coordinates_of, told
 from penstock.services.calls import bind_calls, make_subject
 from penstock.services.deadletters import DeadLetters
 from penstock.services.eventtime import EventTime
@@ -69,9 +69,13 @@ class Step:
             for data in service.reads
         }
         self._tables = {data.topic.name for data in service.reads if isinstance(data, Table)}
-        self._subject = make_subject(service)
-        self._calls = bind_calls(self._subject, self.states, self._here)
         self._reactions = Reactions(service, clock=clock)
+        try:
+            self._subject = make_subject(service)
+        except RAISED as error:
+            place = Coordinates(service.reads[0].topic.name, -1, -1)
+            raise self._reactions.blame(error, place, doing="cannot be made: it ") from error
+        self._calls = bind_calls(self._subject, self.states, self._here)
         self._held_until: datetime | None = None
         self._number = 0
 
@@ -93,7 +97,7 @@ class Step:
                 self._done(self._calls.open(Opening(self._service.name, number)))
             except TransientError:
                 raise
-            except Exception as error:
+            except RAISED as error:
                 raise self._reactions.blame(error, self._place(), doing="open ") from error
 
     def close(self) -> None:
@@ -101,7 +105,7 @@ class Step:
         if self._calls.close is not None:
             try:
                 self._done(self._calls.close())
-            except Exception as error:  # noqa: BLE001 - the user's code may raise anything
+            except RAISED as error:
                 LOG.warning("close of %s %s", self._service.name, told(error))
 
     def wakes_at(self) -> datetime | None:
@@ -158,7 +162,7 @@ class Step:
                     here.undo.clear()
                 result = call(record) if context is None else call(record, **context(raw))
                 sent = outputs_of(result)
-            except Exception as error:  # noqa: BLE001 - the user's code may raise anything
+            except RAISED as error:
                 if hold := self._fail(raw, record, error, send):
                     break
                 continue
@@ -196,7 +200,7 @@ class Step:
             self._dead_letters.bury(raw, error, send)
             self.tally.dead_lettered += 1
 
-    def _fail(self, raw: RawRecord, record: Any, error: Exception, send: Send) -> Hold | None:
+    def _fail(self, raw: RawRecord, record: Any, error: BaseException, send: Send) -> Hold | None:
         """Deal with a record that the user's code failed on."""
         self._blame_the_disk()
         self._here.take_back()
@@ -221,7 +225,7 @@ class Step:
             here.undo.clear()
             try:
                 sent = self._outputs.of(self._done(call(timers.told(due))))
-            except Exception as error:  # noqa: BLE001 - the user's code may raise anything
+            except RAISED as error:
                 if self._fail_timer(due, error, send):
                     break
                 continue
@@ -231,7 +235,7 @@ class Step:
         here.floor = None
         return fired
 
-    def _fail_timer(self, due: Due, error: Exception, send: Send) -> bool:
+    def _fail_timer(self, due: Due, error: BaseException, send: Send) -> bool:
         """Deal with a timer that the user's code failed on; return whether timers are held."""
         self._blame_the_disk()
         self._here.take_back()

@@ -165,7 +165,7 @@ class Worker:
                 pace.took(now, backlog=len(records) >= settings.poll_batch)
                 self._handle(records)
                 began, now = now, monotonic()
-                self.measures.handling_seconds += now - began
+                self.measures.process.see((now - began) / len(records), times=len(records))
             if self._tick():
                 pace.took(now, backlog=False)
                 now = monotonic()

@@ -63,3 +63,18 @@ def test_health_is_good_only_where_everything_runs():
     parts = msgspec.json.decode(told)["parts"]
     assert [part["reason"] for part in parts] == ["", "Kafka is away"]
     assert not health([("0", report("starting"))])[0]
+
+
+def test_health_says_how_far_a_restore_has_come():
+    well, told = health([("0", report("starting", detail={"restoring": "0: 45%"}))])
+    assert not well
+    assert msgspec.json.decode(told)["parts"][0]["reason"] == "restoring 0: 45%"
+
+
+def test_a_batch_counts_as_often_as_it_has_records():
+    histogram = Histogram()
+    histogram.see(0.02, times=50)
+    series = dict(histogram.series("process_seconds"))
+    assert series["process_seconds_count"] == 50
+    assert series["process_seconds_sum"] == 1.0
+    assert series['process_seconds_bucket{le="0.01"}'] == 0

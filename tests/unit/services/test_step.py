@@ -1,3 +1,4 @@
+import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -5,6 +6,7 @@ import pytest
 
 from penstock import App, Context, State, record
 from penstock.core.report import Counts
+from penstock.errors import UserCodeError
 from penstock.services.step import Step
 from penstock.testing.memorylog import MemoryRecord
 
@@ -151,6 +153,27 @@ def test_a_record_the_function_raises_on_is_dead_lettered_and_its_state_taken_ba
     assert reason.startswith("count raised ValueError: weight -1 (test_step.py:")
     assert sent[2][2] == b'{"word":"a","count":2}'
     assert settled(step) == Counts(received=3, passed=2, dead_lettered=1, written=2)
+
+
+def test_a_function_that_ends_the_process_ends_its_record():
+    def count(word: Word) -> Count:
+        sys.exit(f"no use for {word.word}")
+
+    step = step_of(count)
+    ((topic, _, _, headers),) = run(step, word("a"))
+    assert topic == "demo.dead-letters"
+    assert b"SystemExit: no use for a" in headers["penstock.reason"]
+
+
+def test_a_class_that_cannot_be_made_is_blamed():
+    class Broken:
+        def __init__(self) -> None:
+            raise RuntimeError("no database")
+
+        def process(self, word: Word) -> None: ...
+
+    with pytest.raises(UserCodeError, match="cannot be made: it raised RuntimeError: no database"):
+        step_of(Broken, writes=())
 
 
 def test_a_generator_that_fails_half_way_has_written_nothing():

@@ -97,6 +97,20 @@ def test_a_part_is_one_line_and_written_when_it_changes_or_now_and_then():
     assert len(written) == 3
 
 
+def test_processes_of_one_part_have_lines_of_their_own():
+    written: list[str] = []
+    lines = PartLines(written.append, clock=lambda: 0.0)
+    restoring = {"restoring": "1: 40%", "keys": "7"}
+    for _ in range(2):
+        for process, state in (("count-1", "running"), ("count-2", "starting")):
+            report = PartReport(part="count", kind="service", state=state, at=0.0, detail=restoring)
+            lines.take(report, process)
+    assert written == [
+        "count-1: running  restoring 1: 40%  keys 7",
+        "count-2: starting  restoring 1: 40%",
+    ]
+
+
 def test_a_line_has_counts_rates_lag_and_facts():
     report = PartReport(
         part="socket",
