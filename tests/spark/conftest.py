@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -15,6 +16,7 @@ from penstock.backbone.declare import declare_application
 from penstock.backbone.logreader import LogReader
 from penstock.backbone.producer import Producer
 from penstock.backbone.site import Site
+from penstock.core.exposition import nested
 from penstock.core.graph import Graph
 from penstock.core.report import PartReport
 from penstock.core.settings import Settings
@@ -68,6 +70,14 @@ class Ground:
     def table(self, topic: str) -> dict[str, int]:
         rows = [json.loads(found.value) for found in self.read(topic)]
         return {row["word"]: row["count"] for row in rows}
+
+    def last(self, part: str) -> PartReport:
+        """Return what a part said last."""
+        found = [each for each in list(self.reports) if each.part == self.topic(part)]
+        return found[-1]
+
+    def metrics(self, part: str) -> dict[str, Any]:
+        return nested(self.last(part).metrics)
 
     @contextmanager
     def running(self, *names: str) -> Iterator[None]:

@@ -100,6 +100,10 @@ def test_panes_with_early_and_late_firings_and_retractions(ground):
         ground.wait("an early pane", lambda: len(readings.panes()) == 1)
         readings.send(reading("a", 70, 0.0), reading("x", 5, -400.0))
         ground.wait("on-time panes", lambda: len(readings.panes()) == 4)
+        ground.send("readings", (b"a", b"no reading"))
+        for part in ("panes.windows", "table.windows"):
+            ground.wait("letters", lambda part=part: ground.last(part).counts.dead_lettered == 1)
+        assert_told(ground)
     readings.send(reading("a", 3, 30.0), reading("a", 3000, 0.0))
     with ground.running(*parts):
         ground.wait("a late pane", lambda: any(pane["pane"] == "late" for pane in readings.panes()))
@@ -107,6 +111,12 @@ def test_panes_with_early_and_late_firings_and_retractions(ground):
         ground.wait("the table", lambda: readings.table().get(row, {}).get("readings") == 3)
         readings.send(reading("a", 4, 1.0))
         ground.wait("the ledger", lambda: len(ground.read("late")) >= 2)
+        ground.wait(
+            "the ledger in numbers",
+            lambda: ground.metrics("panes.windows").get("late_records_total") == 1,
+        )
+        panes = ground.metrics("panes.windows")["panes_total"]
+        assert (panes["late"], panes["early"]) == (1, 0)
     of_a = [pane for pane in readings.panes() if pane["window_start"] == instant(0)]
     of_a = [pane for pane in of_a if pane["device"] == "a"]
     facts = ("pane", "pane_index", "withdrawn", "readings", "fahrenheit")
@@ -120,7 +130,7 @@ def test_panes_with_early_and_late_firings_and_retractions(ground):
     ]
     entries = [json.loads(found.value) for found in ground.read("late")]
     assert {(entry["part"], entry["offset"], entry["reason"]) for entry in entries} == {
-        (part, 7, "expired") for part in parts
+        (part, 8, "expired") for part in parts
     }
     table = readings.table()
     assert {(*row, found["readings"]) for row, found in table.items()} >= {
@@ -128,7 +138,31 @@ def test_panes_with_early_and_late_firings_and_retractions(ground):
         ("b", instant(0), 1),
         ("a", instant(60), 1),
     }
-    assert [topic["received"] for topic in []] == []
+
+
+def assert_told(ground):
+    """The numbers of a pipeline that has had five records and something that is none."""
+    for part, written in (("panes.windows", 4), ("table.windows", 3)):
+        counts, told = ground.last(part).counts, ground.metrics(part)
+        assert (counts.received, counts.passed, counts.written) == (6, 5, written)
+        assert counts.balanced
+        assert told["panes_total"] == {"early": 1, "on_time": 2, "late": 0, "withdrawn": 1}
+        watermark_at = (START_AT + timedelta(seconds=70)).timestamp()
+        assert told["watermark_timestamp_seconds"] == watermark_at
+        assert told["watermark_behind_newest_seconds"] == 0
+        behind = ground.last(part).at - watermark_at
+        assert told["watermark_behind_clock_seconds"] == pytest.approx(behind)
+        assert told["state_rows"] > 0
+        assert told["state_memory_bytes"] > 0
+        assert told["state_partitions"] > 0
+        assert told["batch_seconds_count"] == told["batch_number"] + 1
+        steps = told["batch_step_seconds_total"]
+        assert {"add_batch", "wal_commit", "query_planning"} <= set(steps)
+        assert 0 < sum(steps.values()) <= told["batch_seconds_sum"]
+        assert told["partition_lag_records"] == {ground.topic("readings"): {"0": 0}}
+        detail = ground.last(part).detail
+        assert detail["panes"] == "1 early, 2 on time, 0 late, 1 withdrawn"
+        assert detail["watermark"].startswith("2026-01-01T00:01:10.000Z, ")
 
 
 def assert_same(pane, other):
@@ -180,6 +214,15 @@ def test_spark_s_own_windows_and_the_pane_machine_give_the_same_answer(ground):
         ground.wait("panes", lambda: len(readings.panes("machine")) == 20)
         readings.send(reading("d1", 30, 1.0), reading("d1", 3000, 1.0))
         ground.wait("the ledger", lambda: len(ground.read("late")) == 2)
+        for part in ("native.windows", "machine.windows"):
+            wanted = {"late_records_total": 1, "watermark_behind_newest_seconds": 5}
+            ground.wait(
+                "late, and the watermark moved on",
+                lambda part=part, wanted=wanted: wanted.items() <= ground.metrics(part).items(),
+            )
+            told = ground.metrics(part)
+            assert told["panes_total"]["on_time"] >= 20
+            assert told["state_rows"] > 0
     by_machine = {
         (pane["device"], pane["window_start"]): pane for pane in readings.panes("machine")
     }

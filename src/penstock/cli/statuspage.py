@@ -6,9 +6,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
+from penstock.core.exposition import CONTENT_TYPE, health, prometheus_text
 from penstock.core.report import PartReport
 from penstock.errors import ConfigurationError
-from penstock.services.exposition import CONTENT_TYPE, health, prometheus_text
 
 __all__ = ["StatusPage"]
 

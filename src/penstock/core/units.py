@@ -3,7 +3,15 @@
 import re
 from datetime import timedelta
 
-__all__ = ["UnitError", "duration", "duration_text", "size", "size_text"]
+__all__ = [
+    "UnitError",
+    "bytes_text",
+    "duration",
+    "duration_text",
+    "size",
+    "size_text",
+    "span_text",
+]
 
 _DURATIONS = {
     "ms": timedelta(milliseconds=1),
@@ -81,6 +89,31 @@ def size_text(count: int) -> str:
         if count and count % _SIZES[unit] == 0:
             return f"{count // _SIZES[unit]}{unit}"
     return f"{count}B"
+
+
+def bytes_text(count: float) -> str:
+    """Return about how many bytes, in a unit in which that is short.
+
+    >>> bytes_text(0), bytes_text(2_500_000)
+    ('0 B', '2.4 MiB')
+    """
+    for unit in ("TiB", "GiB", "MiB", "KiB"):
+        if count >= _SIZES[unit]:
+            return f"{count / _SIZES[unit]:.1f} {unit}"
+    return f"{count:.0f} B"
+
+
+def span_text(seconds: float) -> str:
+    """Return a time span in its two largest units: ``3s``, ``2m05s``, ``1h20m``, ``9d04h``."""
+    whole = int(seconds)
+    for unit, size, below, part in (
+        ("d", 86400, "h", 3600),
+        ("h", 3600, "m", 60),
+        ("m", 60, "s", 1),
+    ):
+        if whole >= size:
+            return f"{whole // size}{unit}{whole % size // part:02d}{below}"
+    return f"{whole}s"
 
 
 def _parts(text: str, noun: str, examples: str) -> list[tuple[str, str]]:

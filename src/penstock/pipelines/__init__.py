@@ -12,6 +12,7 @@ values, keys        values and keys of records, as ``core.codec`` has them
 laketable           a Delta table: made, read, written
 writing, sinks      what a function returns to the rows of a topic or the lake
 oncesink, oncetask  a batch into Kafka, exactly once: the driver's side, a task's
+measures, progress  what a query has done, from what Spark says of it
 sweeper             dead letters, each written once
 checkpoint          how far a query has come
 kept, identity      what made a checkpoint, and whether it is still the same

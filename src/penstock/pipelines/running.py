@@ -3,9 +3,7 @@
 import logging
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -14,17 +12,26 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.backbone.site import Site
 from penstock.backbone.topics import Topics
+from penstock.core.exposition import series
 from penstock.core.graph import Graph, Lake, Pipeline, RealTime
-from penstock.core.report import Counts, PartReport, PartState
+from penstock.core.report import PartReport, PartState
 from penstock.errors import PenstockError, TransientError
-from penstock.pipelines.checkpoint import Offsets, committed_offsets, offsets_of
+from penstock.pipelines.checkpoint import Offsets, committed_offsets
 from penstock.pipelines.failures import UNKNOWN, of_query
 from penstock.pipelines.joins import ENDLESS, HINT, joins_streams, keeps_rows_for_ever
+from penstock.pipelines.measures import Measures
 from penstock.pipelines.plan import checkpoint_of
-from penstock.pipelines.reading import DELETIONS, RECEIVED, REJECTED
+from penstock.pipelines.progress import (
+    Progress,
+    dropped_rows,
+    identity,
+    observed,
+    offsets,
+    was_batch,
+)
+from penstock.pipelines.reading import REJECTED
 from penstock.pipelines.rollups.latesweeper import LateSweeper
 from penstock.pipelines.rollups.native import why_not_native
-from penstock.pipelines.sinks import WRITTEN
 from penstock.pipelines.sweeper import Sweeper
 
 __all__ = ["RunningPipeline"]
@@ -33,47 +40,6 @@ _ASK_LIMIT = timedelta(seconds=2)
 """For questions whose answer is worth little when it comes late."""
 _SAVE_SECONDS = 10.0
 _LOG = logging.getLogger("penstock.pipelines")
-
-
-@dataclass(slots=True)
-class _Totals:
-    received: int = 0
-    rejected: int = 0
-    deletions: int = 0
-    written: int = 0
-    buried: int = 0
-
-    def add(self, progress: Any, *, rejected: int, buried: int) -> None:
-        observed = _observed(progress, RECEIVED)
-        # A plan that uses an input twice reads it twice, and its gate counts it once.
-        self.received += (
-            sum(row[RECEIVED] for row in observed) if observed else progress["numInputRows"]
-        )
-        self.rejected += rejected
-        self.deletions += sum(row[DELETIONS] for row in observed)
-        if given := _observed(progress, WRITTEN):
-            self.written += sum(row[WRITTEN] for row in given)
-        else:
-            self.written += max(0, progress["sink"]["numOutputRows"] or 0)
-        self.buried += buried
-
-    def add_unusable(self, count: int) -> None:
-        """Add dead letters of what is looked up; its other rows are not received."""
-        self.received += count
-        self.rejected += count
-        self.buried += count
-
-    def counts(self) -> Counts:
-        # A sweep may have found letters of an earlier run, too.
-        buried = min(self.buried, self.rejected)
-        return Counts(
-            received=self.received,
-            passed=self.received - self.rejected - self.deletions,
-            filtered=self.deletions,
-            dead_lettered=buried,
-            in_flight=self.rejected - buried,
-            written=self.written,
-        )
 
 
 class RunningPipeline:
@@ -105,12 +71,13 @@ class RunningPipeline:
             self._late = LateSweeper(graph, pipeline, site, spark, checkpoint)
         self._sweepers = [each for each in (self._sweeper, self._late) if each is not None]
         self._topics = Topics(site.connection.within(_ASK_LIMIT))
-        self._totals = _Totals()
+        self._measures = Measures(native=self._late is not None)
+        self._earlier = [0] * len(self._sweepers)
+        """What the sweepers have written of batches that an earlier run had finished."""
         self._seen = (-1, "")
         self.reached = committed_offsets(spark, checkpoint)
         """The offsets before which all work is done."""
         self._unswept = dict(self.reached)
-        self._last: dict[str, Any] = {}
         self._trouble = ""
         self._saved_at = -_SAVE_SECONDS
         self._before = (time.monotonic(), 0, 0)
@@ -160,24 +127,26 @@ class RunningPipeline:
             self._sweeper.catch_up(self._unswept)
             if self._late is not None:
                 self._late.catch_up_batches()
+            self._earlier = [each.written for each in self._sweepers]
             self._unswept = {}
         for progress in self._fresh():
-            start, end = _range(progress)
-            rejected = sum(row[REJECTED] for row in _observed(progress, RECEIVED))
-            buried = self._sweeper.follow(start, end, rejected=rejected > 0 or self._real_time)
-            self._totals.add(
-                progress, rejected=buried if self._real_time else rejected, buried=buried
-            )
-            if self._late is not None and "addBatch" in progress["durationMs"]:
-                self._late.follow_batch(progress["batchId"], dropped=_dropped(progress))
-            self.reached |= end
-            self._seen = _identity(progress)
-            self._last = progress
-            self._look_at_joins(progress)
+            self._follow(progress)
         if time.monotonic() - self._saved_at > _SAVE_SECONDS:
             self._sweep_lookups()
             self._save()
             self._saved_at = time.monotonic()
+
+    def _follow(self, progress: Progress) -> None:
+        start, end = offsets(progress)
+        rejected = sum(row[REJECTED] for row in observed(progress, REJECTED))
+        self._sweeper.follow(start, end, rejected=rejected > 0 or self._real_time)
+        if self._late is not None and was_batch(progress):
+            dropped = dropped_rows(progress) > 0
+            self._late.follow_batch(progress["batchId"], dropped=dropped)
+        self._measures.add(progress)
+        self.reached |= end
+        self._seen = identity(progress)
+        self._look_at_joins(progress)
 
     def _sweep_lookups(self) -> None:
         """Write the dead letters of tables that are looked up: they are in no batch's range."""
@@ -185,10 +154,11 @@ class RunningPipeline:
             if not isinstance(data, Lake):
                 ends = self._topics.ends(data.topic.name, committed=True)
                 reached = {(data.topic.name, number): high for number, (_, high) in ends.items()}
-                found = self._sweeper.follow({}, reached, rejected=True)
-                self._totals.add_unusable(found)
+                before = self._sweeper.written
+                self._sweeper.follow({}, reached, rejected=True)
+                self._measures.add_unusable(self._sweeper.written - before)
 
-    def _look_at_joins(self, progress: Any) -> None:
+    def _look_at_joins(self, progress: Progress) -> None:
         """Say once that a join of streams has no bound in time."""
         if self._joins_seen or not joins_streams(progress):
             return
@@ -201,10 +171,17 @@ class RunningPipeline:
         for sweeper in self._sweepers:
             sweeper.save()
 
-    def _fresh(self) -> Iterator[Any]:
+    def _count_swept(self) -> None:
+        letters, *late = (
+            each.written - earlier
+            for each, earlier in zip(self._sweepers, self._earlier, strict=True)
+        )
+        self._measures.swept(letters, late=sum(late), all_rejected=self._real_time)
+
+    def _fresh(self) -> Iterator[Progress]:
         """Yield the progress that was not seen yet, oldest first."""
         for progress in self.query.recentProgress:
-            if _identity(progress) > self._seen:
+            if identity(progress) > self._seen:
                 yield progress
 
     def _report(self) -> PartReport:
@@ -221,67 +198,38 @@ class RunningPipeline:
             return "stopping"
         return "starting" if self.query.status["message"].startswith("Initializing") else "running"
 
-    def _lag(self) -> int:
-        behind = 0
+    def _lag(self) -> Offsets:
+        """Return how far each partition is behind its end."""
+        behind: Offsets = {}
         for data in self.pipeline.reads:
             if not isinstance(data, Lake) and data not in self.pipeline.lookups:
-                for number, (low, high) in self._topics.ends(data.topic.name).items():
-                    behind += max(0, high - self.reached.get((data.topic.name, number), low))
+                topic = data.topic.name
+                for number, (low, high) in self._topics.ends(topic).items():
+                    reached = self.reached.get((topic, number), low)
+                    behind[topic, number] = max(0, high - reached)
         return behind
 
-    def _filled(self, state: PartState, reason: str, *, lag: int | None) -> PartReport:
-        counts = self._totals.counts()
+    def _filled(self, state: PartState, reason: str, *, lag: Offsets | None) -> PartReport:
+        self._count_swept()
+        counts = self._measures.counts()
         then, received, written = self._before
-        now = time.monotonic()
+        now, at = time.monotonic(), time.time()
         seconds = max(now - then, 1e-3)
         self._before = (now, counts.received, counts.written)
+        metrics = self._measures.series(at)
+        for (topic, number), behind in (lag or {}).items():
+            labels = {"topic": topic, "partition": str(number)}
+            metrics[series("partition_lag_records", **labels)] = behind
         return PartReport(
             part=self.pipeline.name,
             kind="pipeline",
             state=state,
-            at=time.time(),
+            at=at,
             reason=reason,
             counts=counts,
-            lag=lag,
+            lag=None if lag is None else sum(lag.values()),
             rate_in=(counts.received - received) / seconds,
             rate_out=(counts.written - written) / seconds,
-            detail=self._detail(),
+            detail=self._standing | self._measures.detail(at),
+            metrics=metrics,
         )
-
-    def _detail(self) -> dict[str, str]:
-        if not self._last:
-            return dict(self._standing)
-        spent = self._last["durationMs"].get("triggerExecution", 0)
-        detail = {
-            **self._standing,
-            "batch": str(self._last["batchId"]),
-            "batch duration": f"{spent} ms",
-        }
-        if watermark := (self._last["eventTime"] or {}).get("watermark"):
-            detail["watermark"] = watermark
-        if operators := self._last["stateOperators"]:
-            detail["state rows"] = str(sum(each["numRowsTotal"] for each in operators))
-        return detail
-
-
-def _identity(progress: Any) -> tuple[int, str]:
-    """Return what orders progress: an idle query reports its next batch, again and again."""
-    return progress["batchId"], progress["timestamp"]
-
-
-def _observed(progress: Any, what: str) -> list[dict[str, int]]:
-    rows = [row.asDict() for row in (progress["observedMetrics"] or {}).values()]
-    return [row for row in rows if what in row]
-
-
-def _dropped(progress: Any) -> bool:
-    return any(each["numRowsDroppedByWatermark"] for each in progress["stateOperators"])
-
-
-def _range(progress: Any) -> tuple[Offsets, Offsets]:
-    start: Offsets = {}
-    end: Offsets = {}
-    for source in progress["sources"]:
-        start |= offsets_of(source["startOffset"])
-        end |= offsets_of(source["endOffset"])
-    return start, end

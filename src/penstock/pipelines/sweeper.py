@@ -65,15 +65,17 @@ class Sweeper:
         self._position: Offsets | None = None
         self._saved: Offsets = {}
         self._producer: TransactionalProducer | None = None
+        self.written = 0
+        """Letters written since it was made, also by a sweep that an error cut short."""
 
-    def follow(self, start: Offsets, end: Offsets, *, rejected: bool) -> int:
-        """Take note of a finished batch; return how many dead letters it made to be written.
+    def follow(self, start: Offsets, end: Offsets, *, rejected: bool) -> None:
+        """Take note of a finished batch, and write the dead letters it made.
 
         After an error only the durable position is to be trusted; the same batch may be given
         again.
         """
         try:
-            return self._follow(start, end, rejected=rejected)
+            self._follow(start, end, rejected=rejected)
         except BaseException:
             self._position = None
             raise
@@ -82,23 +84,19 @@ class Sweeper:
         """Look at everything before these offsets that was never looked at."""
         self.follow({}, done, rejected=True)
 
-    def _follow(self, start: Offsets, end: Offsets, *, rejected: bool) -> int:
+    def _follow(self, start: Offsets, end: Offsets, *, rejected: bool) -> None:
         position = self._begin()
         skipped = any(position.get(at, 0) < offset for at, offset in start.items())
         ahead = {at: offset for at, offset in end.items() if offset > position.get(at, 0)}
-        if not ahead:
-            return 0
-        written = 0
-        if rejected or skipped:
+        if ahead and (rejected or skipped):
             for topic in {topic for topic, _ in ahead}:
                 over = {
                     number: (position.get((name, number), 0), offset)
                     for (name, number), offset in ahead.items()
                     if name == topic
                 }
-                written += self._sweep(topic, over)
+                self._sweep(topic, over)
         position |= ahead
-        return written
 
     def save(self) -> None:
         """Make the position durable, so that the next start need not look at the past again."""
@@ -132,18 +130,16 @@ class Sweeper:
             letter = dead_letter(row, data, part=self._pipeline.name)
             yield row["partition"], row["offset"], [letter]
 
-    def _sweep(self, topic: str, over: OffsetRange) -> int:
+    def _sweep(self, topic: str, over: OffsetRange) -> None:
         rows = topic_rows(self._spark, self._site.connection, topic, over=over)
         found = self.found(rows, self._inputs[topic])
-        written = 0
         while chunk := list(islice(found, BATCH_RECORDS)):
             with self._transaction() as producer:
                 for letter in (letter for _, _, letters in chunk for letter in letters):
                     producer.send(self._into, **letter)
                 passed = {(topic, number): offset + 1 for number, offset, _ in chunk}
                 producer.commit(passed, group=position_group(self._name))
-            written += len(chunk)
-        return written
+            self.written += sum(len(letters) for _, _, letters in chunk)
 
     def _transaction(self) -> "_Transaction":
         if self._producer is None or self._producer.dead:

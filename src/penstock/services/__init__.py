@@ -19,7 +19,7 @@ assignment   which shares a worker has, and how far each has come
 worker       a member of the group: the loop; pace: when it commits
 reset        a service taken back to its beginning
 reporter     what a service says about itself
-measures     what a worker measures; exposition: reports as Prometheus text and health
+measures     what a worker measures of itself
 engine       runs services of an application, each in a thread
 ===========  ==========================================================================
 

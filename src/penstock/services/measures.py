@@ -1,55 +1,9 @@
 """What a worker measures of itself: how long things take, how often it began anew, what it lost."""
 
-from bisect import bisect_left
-from collections.abc import Iterator
-
 from penstock.backbone.logrecord import Partition
+from penstock.core.histogram import Histogram
 
-__all__ = ["Histogram", "Measures", "Skipped"]
-
-_BOUNDS = (
-    0.00001,
-    0.0001,
-    0.001,
-    0.0025,
-    0.005,
-    0.01,
-    0.025,
-    0.05,
-    0.1,
-    0.25,
-    0.5,
-    1.0,
-    2.5,
-    5.0,
-    10.0,
-    30.0,
-)
-
-
-class Histogram:
-    """Seconds, counted by how many there were; bounded whatever comes."""
-
-    __slots__ = ("_counts", "_sum")
-
-    def __init__(self) -> None:
-        self._counts = [0] * (len(_BOUNDS) + 1)
-        self._sum = 0.0
-
-    def see(self, seconds: float, *, times: int = 1) -> None:
-        """Take note of a duration that came so many times."""
-        self._counts[bisect_left(_BOUNDS, seconds)] += times
-        self._sum += seconds * times
-
-    def series(self, name: str) -> Iterator[tuple[str, float]]:
-        """Yield the series of a Prometheus histogram."""
-        below = 0
-        for bound, count in zip(_BOUNDS, self._counts, strict=False):
-            below += count
-            yield f'{name}_bucket{{le="{bound:g}"}}', below
-        yield f'{name}_bucket{{le="+Inf"}}', sum(self._counts)
-        yield f"{name}_sum", self._sum
-        yield f"{name}_count", sum(self._counts)
+__all__ = ["Measures", "Skipped"]
 
 
 class Skipped:

@@ -3,6 +3,7 @@
 Its bucket is kept in memory, and on the changelog at every commit.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
@@ -14,6 +15,7 @@ from penstock.core.expression.times import MAX_MICROS, MIN_MICROS
 from penstock.core.graph import Graph, Service
 from penstock.core.panes.arrivals import Arrivals
 from penstock.core.panes.bucket import Bucket, Given
+from penstock.core.panes.panecounts import AHEAD, LATE, PANE_KINDS, pane_counts
 from penstock.core.rollup.declaration import declaration_of, refuse_changed
 from penstock.core.rollup.reader import RollupReader
 from penstock.core.rollup.resolve import rollup_of
@@ -29,6 +31,12 @@ __all__ = ["PaneStep"]
 
 _PREFIX = b"panes\x00"
 _DECLARATION = b"d"
+_FACTS = {
+    **{kind: f"panes {kind.replace('_', ' ')}" for kind in PANE_KINDS},
+    LATE: "late records",
+    AHEAD: "ahead records",
+}
+"""What is counted, in words."""
 
 
 class PaneStep:
@@ -55,7 +63,7 @@ class PaneStep:
         self._bucket: Bucket | None = None
         self._number = 0
         self._told: int | None = None
-        self._given = {"panes": 0, "late": 0, "ahead": 0}
+        self._given: Counter[str] = Counter()
 
     @property
     def last_dead_letter(self) -> str:
@@ -130,8 +138,8 @@ class PaneStep:
         """End; the state is on the changelog."""
 
     def _send(self, given: Given, send: Send) -> None:
-        for name, found in (("panes", given.panes), ("late", given.late), ("ahead", given.ahead)):
-            self._given[name] += len(found)
+        for name, count in pane_counts(given).items():
+            self._given[_FACTS[name]] += count
         for topic, key, value, headers in self._wire.records(given):
             send(topic, key=key, value=value, headers=headers)
             self.tally.written += 1

@@ -10,7 +10,9 @@ from typing import Self
 
 from penstock.backbone.site import Site
 from penstock.backbone.topics import Topics
+from penstock.core.exposition import series
 from penstock.core.graph import Service
+from penstock.core.panes.panecounts import PANE_KINDS
 from penstock.core.report import Counts, PartReport, PartState
 from penstock.errors import PenstockError, TransientError
 from penstock.services.worker import Worker
@@ -18,6 +20,16 @@ from penstock.services.worker import Worker
 __all__ = ["REPORT_SECONDS", "Reporter"]
 
 REPORT_SECONDS = 1.0
+
+_SERIES = {
+    "keys": "state_keys",
+    "timers": "state_timers",
+    "state records": "state_records",
+    "late records": "late_records_total",
+    "ahead records": "ahead_records_total",
+    **{f"panes {kind.replace('_', ' ')}": series("panes_total", kind=kind) for kind in PANE_KINDS},
+}
+"""The facts of steps as Prometheus knows them."""
 
 _ASK_LIMIT = timedelta(seconds=2 * REPORT_SECONDS)
 """For questions whose answer is worth little when it comes late."""
@@ -101,7 +113,7 @@ class Reporter:
         found["restore_expected_records"] = sum(each.expected for each in restoring)
         found["running_partitions"] = len(assignment.running)
         found["standby_records"] = self._worker.standby_records()
-        return found | {f"state_{name}": number for name, number in self._facts().items()}
+        return found | {_SERIES[name]: number for name, number in self._facts().items()}
 
     def _facts(self) -> Counter[str]:
         facts = Counter[str]()

@@ -11,11 +11,12 @@ from penstock.cli.supervision.board import Board
 from penstock.cli.supervision.brokerguard import Log, guarded_log
 from penstock.cli.supervision.partprocess import PartProcess
 from penstock.cli.supervision.plan import Plan, Unit
-from penstock.cli.supervision.statusview import Status, StatusView, span_text
+from penstock.cli.supervision.statusview import Status, StatusView
 from penstock.cli.supervision.supervisor import Backoff, Supervisor
 from penstock.cli.supervision.watch import Watched, Watcher
 from penstock.cli.terminal import shortened
 from penstock.core.report import PartReport
+from penstock.core.units import span_text
 
 __all__ = ["DevRun"]
 

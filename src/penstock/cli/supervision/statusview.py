@@ -10,8 +10,9 @@ from penstock.cli.partlines import count_text, part_line, rate_text
 from penstock.cli.supervision.board import Row
 from penstock.cli.terminal import Terminal, cell
 from penstock.core.report import PartReport
+from penstock.core.units import span_text
 
-__all__ = ["LiveView", "PlainView", "Status", "StatusView", "make_view", "span_text"]
+__all__ = ["LiveView", "PlainView", "Status", "StatusView", "make_view"]
 
 _STYLES = {
     "running": "green",
@@ -22,8 +23,6 @@ _STYLES = {
     "failed": "bold red",
 }
 _SUMMARY_SECONDS = 5.0
-_MINUTE = 60
-_HOUR = 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,13 +178,3 @@ def summary(status: Status) -> str:
     if restarts := sum(row.restarts for row in rows):
         words.append(f"restarts {restarts}")
     return ", ".join(words)
-
-
-def span_text(seconds: float) -> str:
-    """Return a time span in its two largest units: ``3s``, ``2m05s``, ``1h20m``."""
-    whole = int(seconds)
-    if whole < _MINUTE:
-        return f"{whole}s"
-    if whole < _HOUR:
-        return f"{whole // _MINUTE}m{whole % _MINUTE:02d}s"
-    return f"{whole // _HOUR}h{whole % _HOUR // _MINUTE:02d}m"

@@ -70,6 +70,8 @@ class Given:
     panes: list[tuple[bytes, Pane]] = field(default_factory=list)
     late: list[tuple[bytes, LateElement]] = field(default_factory=list)
     ahead: list[Ahead] = field(default_factory=list)
+    newest: int | None = None
+    """The newest event time that was ever seen."""
 
     def take(self, key: bytes, outcome: Outcome) -> None:
         """Keep what the machine gave for a key."""
@@ -136,6 +138,7 @@ class Bucket:
             given.ahead += each.ahead
             if each.newest is not None:
                 self._mark.see(each.source, each.newest, self._clock)
+        given.newest = max((each.newest for each in self._mark.sources.values()), default=None)
         self._advance(self._now(), touched, given)
         return given
 

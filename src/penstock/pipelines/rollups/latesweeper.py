@@ -47,12 +47,12 @@ class LateSweeper(Sweeper):
         self._last = (-1, PlannedBatch({}, 0))
         """The batch that was followed last."""
 
-    def follow_batch(self, batch: int, *, dropped: bool) -> int:
-        """Take note of a finished batch; return how many late records it made to be written."""
+    def follow_batch(self, batch: int, *, dropped: bool) -> None:
+        """Take note of a finished batch, and write the records that were late for it."""
         before, planned = self._planned(batch - 1), self._planned(batch)
         self._last = (batch, planned)
         self._watermark = before.watermark * _MILLISECOND
-        return self.follow(before.end, planned.end, rejected=dropped)
+        self.follow(before.end, planned.end, rejected=dropped)
 
     def catch_up_batches(self) -> None:
         """Look at every finished batch whose late records a crash may have kept from being written.

@@ -15,7 +15,7 @@ from penstock.core.rollup.resolve import Rollup, rollup_of
 from penstock.core.rollup.wire import Destination, PaneWire
 from penstock.pipelines.rollups.combining import BUCKET, PAYLOAD, SCHEMA, Beating, Combining
 from penstock.pipelines.rollups.frame import plain_rows
-from penstock.pipelines.rollups.processor import OUTGOING, PaneProcessor, outgoing
+from penstock.pipelines.rollups.processor import OUTGOING, PaneProcessor, counted, outgoing
 from penstock.pipelines.session import shuffle_partitions
 
 __all__ = ["bucket_numbers", "finished_panes", "needs_beat", "streamed_panes"]
@@ -44,9 +44,10 @@ def streamed_panes(
     arrivals = plain.mapInArrow(Combining(rollup, numbers), SCHEMA)
     if needs_beat(rollup):
         arrivals = arrivals.union(_beats(spark, numbers))
-    return arrivals.groupBy(BUCKET).transformWithStateInPandas(
+    given = arrivals.groupBy(BUCKET).transformWithStateInPandas(
         PaneProcessor(rollup, to), OUTGOING, "append", "none"
     )
+    return counted(given, f"{pipeline.name}/panes")
 
 
 def finished_panes(

@@ -3,17 +3,25 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import msgspec
 import pandas as pd
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from penstock.core.panes.arrivals import Arrivals, unpack_arrivals
 from penstock.core.panes.bucket import Bucket, Given
 from penstock.core.panes.pages import PagedStore
+from penstock.core.panes.panecounts import AHEAD, LATE, PANE_KINDS, pane_counts
+from penstock.core.panes.times import BEGINNING
 from penstock.core.rollup.resolve import Rollup
 from penstock.core.rollup.wire import Destination, OutgoingRecord, PaneWire
 from penstock.pipelines.rollups.combining import PAYLOAD
 
-__all__ = ["OUTGOING", "PaneProcessor", "outgoing"]
+__all__ = ["NEWEST", "OUTGOING", "WATERMARK", "PaneProcessor", "counted", "outgoing", "told"]
+
+WATERMARK, NEWEST = "watermark", "newest"
+"""What a batch says of event time, in microseconds."""
 
 OUTGOING = (
     "topic string, key binary, value binary, headers array<struct<key: string, value: binary>>"
@@ -37,8 +45,7 @@ class PaneProcessor(StatefulProcessor):
         """Let the bucket take everything that came for it in this batch."""
         came = [unpack_arrivals(each) for frame in rows for each in frame[PAYLOAD]]
         given = self.take(self._rollup, came)
-        if found := list(PaneWire(self._rollup, self._to).records(given)):
-            yield outgoing(found)
+        yield outgoing([*PaneWire(self._rollup, self._to).records(given), told(given)])
 
     def take(self, rollup: Rollup, came: Iterable[Arrivals]) -> Given:
         """Return what the bucket gives for these arrivals, its state written back."""
@@ -51,6 +58,31 @@ class PaneProcessor(StatefulProcessor):
 
     def close(self) -> None:
         """End a batch; Spark keeps the state."""
+
+
+def told(given: Given) -> OutgoingRecord:
+    """Return what a bucket says of itself: a record for no topic, which ``counted`` takes away."""
+    facts = dict(pane_counts(given))
+    if given.watermark != BEGINNING:
+        facts[WATERMARK] = given.watermark
+    if given.newest is not None:
+        facts[NEWEST] = given.newest
+    return OutgoingRecord("", None, msgspec.json.encode(facts))
+
+
+def counted(rows: DataFrame, name: str) -> DataFrame:
+    """Return the records alone; what the buckets said is in the query's progress under a name.
+
+    The watermark is that of the bucket that is furthest behind.
+    """
+    sums = [F.sum(_fact(each)).alias(each) for each in (*PANE_KINDS, LATE, AHEAD)]
+    times = [F.min(_fact(WATERMARK)).alias(WATERMARK), F.max(_fact(NEWEST)).alias(NEWEST)]
+    return rows.observe(name, *sums, *times).where("topic != ''")
+
+
+def _fact(fact: str) -> Column:
+    value = f"get_json_object(cast(value as string), '$.{fact}')"
+    return F.expr(f"case when topic = '' then cast({value} as bigint) end")
 
 
 def outgoing(records: Iterable[OutgoingRecord]) -> pd.DataFrame:

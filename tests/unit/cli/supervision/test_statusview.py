@@ -4,9 +4,10 @@ import pytest
 
 from penstock.cli.partlines import PartLines, part_line, rate_text
 from penstock.cli.supervision.board import Row
-from penstock.cli.supervision.statusview import LiveView, PlainView, Status, make_view, span_text
+from penstock.cli.supervision.statusview import LiveView, PlainView, Status, make_view
 from penstock.cli.terminal import Terminal
 from penstock.core.report import Counts, PartReport
+from penstock.core.units import span_text
 
 
 class Screen(io.StringIO):

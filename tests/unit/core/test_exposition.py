@@ -1,8 +1,11 @@
+import re
+
 import msgspec
 
+from penstock.core.exposition import health, nested, prometheus_text, series
+from penstock.core.histogram import Histogram
 from penstock.core.report import Counts, PartReport
-from penstock.services.exposition import health, prometheus_text
-from penstock.services.measures import Histogram, Measures
+from penstock.services.measures import Measures
 
 
 def report(state="running", **given):
@@ -47,6 +50,48 @@ def test_durations_are_histograms():
     assert f'penstock_commit_seconds_bucket{{{labels},le="+Inf"}} 4\n' in text
     assert f"penstock_commit_seconds_count{{{labels}}} 4\n" in text
     assert "# TYPE penstock_restarts_total counter" in text
+
+
+def test_numbers_keep_all_their_digits():
+    counts = Counts(received=123_456_789, passed=123_456_789)
+    text = prometheus_text([("0", report(counts=counts, metrics={"x_seconds": 1767225670.25}))])
+    assert 'received_records_total{part="count",process="0"} 123456789\n' in text
+    assert 'penstock_x_seconds{part="count",process="0"} 1767225670.25\n' in text
+
+
+LABEL = r'[a-z_]+="(?:[^"\\\n]|\\[\\"n])*"'
+SAMPLE = rf"[a-z_]+\{{{LABEL}(?:,{LABEL})*\}} (?:[-+.e0-9]+|[+-]?Inf|NaN)"
+LINE = re.compile(rf"# HELP [a-z_]+ .+|# TYPE [a-z_]+ (?:counter|gauge|histogram)|{SAMPLE}")
+
+
+def test_the_text_keeps_the_rules_of_its_format():
+    odd = {series("panes_total", kind='a "quoted" \\ line\nand another'): 1.5}
+    listed = [(name, report(metrics=odd | Measures().series())) for name in ("w-1", 'w "2"')]
+    text = prometheus_text(listed, app="plant")
+    assert text.endswith("\n")
+    lines = text.splitlines()
+    assert [line for line in lines if LINE.fullmatch(line) is None] == []
+    samples = [line.rpartition(" ")[0] for line in lines if not line.startswith("#")]
+    assert len(samples) == len(set(samples))
+    heads = [line for line in lines if line.startswith("#")]
+    assert len(heads) == len(set(heads))
+    described = [line.split()[2] for line in heads if line.startswith("# HELP")]
+    assert described == [line.split()[2] for line in heads if line.startswith("# TYPE")]
+    # All lines of a family stand together, below its heads.
+    family, closed = "", set()
+    for line in lines:
+        name = line.split()[2] if line.startswith("#") else ""
+        if name and name != family:
+            assert name not in closed
+            closed.add(family)
+            family = name
+        assert name or line.startswith(family)
+
+
+def test_metrics_for_json_are_nested_by_their_labels():
+    odd = 'a "b", c="d"'
+    metrics = {series("x", one=odd, two="2"): 1.0, series("x", one=odd, two="3"): 2.0, "y": 3}
+    assert nested(metrics) == {"x": {odd: {"2": 1.0, "3": 2.0}}, "y": 3}
 
 
 def test_a_bound_belongs_to_its_bucket():
