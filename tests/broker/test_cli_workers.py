@@ -40,7 +40,7 @@ def test_workers_share_the_partitions_and_one_that_is_killed_comes_back(kafka, n
     port = free_ports(1)[0]
     command = kit.Command(
         "run", "app.py", "--part", "count", "--workers", "2",
-        "--set", f"services.http_port={port}", "--set", "services.session_timeout=3s",
+        "--set", f"http.port={port}", "--set", "services.session_timeout=3s",
         cwd=tmp_path,
         environment={"PENSTOCK_KAFKA_BOOTSTRAP": kafka.bootstrap},
     )  # fmt: skip

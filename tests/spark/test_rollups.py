@@ -165,6 +165,15 @@ def assert_told(ground):
         assert detail["watermark"].startswith("2026-01-01T00:01:10.000Z, ")
 
 
+def assert_told_of_late(ground, *parts):
+    """The numbers of pipelines that have had a record too late, and one long after it."""
+    wanted = {"late_records_total": 1, "watermark_behind_newest_seconds": 5}.items()
+    for part in parts:
+        ground.wait("late, moved on", lambda part=part: wanted <= ground.metrics(part).items())
+        assert ground.metrics(part)["panes_total"]["on_time"] >= 20
+        assert ground.metrics(part)["state_rows"] > 0
+
+
 def assert_same(pane, other):
     """Sums of floats depend on their order in the last digits."""
     for name, found in pane.items():
@@ -214,15 +223,7 @@ def test_spark_s_own_windows_and_the_pane_machine_give_the_same_answer(ground):
         ground.wait("panes", lambda: len(readings.panes("machine")) == 20)
         readings.send(reading("d1", 30, 1.0), reading("d1", 3000, 1.0))
         ground.wait("the ledger", lambda: len(ground.read("late")) == 2)
-        for part in ("native.windows", "machine.windows"):
-            wanted = {"late_records_total": 1, "watermark_behind_newest_seconds": 5}
-            ground.wait(
-                "late, and the watermark moved on",
-                lambda part=part, wanted=wanted: wanted.items() <= ground.metrics(part).items(),
-            )
-            told = ground.metrics(part)
-            assert told["panes_total"]["on_time"] >= 20
-            assert told["state_rows"] > 0
+        assert_told_of_late(ground, "native.windows", "machine.windows")
     by_machine = {
         (pane["device"], pane["window_start"]): pane for pane in readings.panes("machine")
     }

@@ -14,6 +14,7 @@ import pytest
 
 from penstock.cli.main import VERBS, make_parser
 from penstock.core.check import check
+from penstock.core.exposition import CATALOGUE
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -115,6 +116,13 @@ def test_every_command_of_the_documentation_exists(place, command):
     words = shlex.split(command.removesuffix("&").partition("|")[0])[1:]
     assert words[0] in VERBS
     assert make_parser().parse_args(words) is not None
+
+
+def test_operations_md_tells_of_every_metric_and_of_no_other():
+    told = re.findall(
+        r"^\| `penstock_(\w+)` \|", (DOCS / "operations.md").read_text(), re.MULTILINE
+    )
+    assert sorted(told) == sorted(CATALOGUE)
 
 
 def proofs() -> list[str]:

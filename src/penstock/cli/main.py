@@ -30,6 +30,7 @@ VERBS = {
     "explain": "what its parts compute, where and how",
     "dev": "run a whole application on this machine",
     "run": "run parts of an application in this process",
+    "status": "how the parts that run in this project are",
     "replay": "run a part over a range of the past, into a place of its own",
     "reset": "let a service begin anew, its state rebuilt from its input",
     "topics": "list, describe, tail, produce, apply",

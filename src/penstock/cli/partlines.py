@@ -1,15 +1,17 @@
 """Reports of parts as plain lines: one for each change, and one now and then in between."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from penstock.core.report import PartReport
 
-__all__ = ["PartLines", "count_text", "part_line", "rate_text"]
+__all__ = ["PartLines", "brief_text", "count_text", "part_line", "rate_text"]
 
 _TEN = 10
 _THOUSAND = 1000
 _EVERY_SECONDS = 10.0
+_HIDDEN = frozenset({"delivery", "partitions", "keys", "steps", "state", "state records"})
+"""Facts that a line has no room for; ``penstock status`` shows all."""
 
 
 class PartLines:
@@ -51,11 +53,17 @@ def part_line(report: PartReport, *, name: str = "") -> str:
         words.append(f"dead letters {count_text(counts.dead_lettered)}")
     if report.lag is not None:
         words.append(f"lag {count_text(report.lag)}")
-    if report.state == "running":
-        words += [f"{fact} {text}" for fact, text in report.detail.items()]
-    elif restoring := report.detail.get("restoring"):
-        words.append(f"restoring {restoring}")
+    facts = report.detail
+    if report.state != "running":
+        facts = {name: text for name, text in facts.items() if name == "restoring"}
+    if brief := brief_text(facts):
+        words.append(brief)
     return "  ".join(words)
+
+
+def brief_text(detail: Mapping[str, str]) -> str:
+    """Return the facts that matter most, in one line."""
+    return ", ".join(f"{name} {text}" for name, text in detail.items() if name not in _HIDDEN)
 
 
 def count_text(count: int) -> str:

@@ -7,14 +7,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 
 from penstock.cli.arguments import add_app, command
 from penstock.cli.partlines import PartLines
+from penstock.cli.presence import known
 from penstock.cli.session import Session
-from penstock.cli.statuspage import StatusPage
 from penstock.cli.stopping import end_now, stop_on_signals
-from penstock.core.graph import Graph
+from penstock.cli.supervision.board import Board
 from penstock.core.report import PartReport, encode_report
 from penstock.machine.lifeline import watch_lifeline
 
@@ -56,53 +56,46 @@ def _run(session: Session) -> int:
 
 
 def _run_until_stopped(session: Session) -> int:
+    from penstock.backbone.declare import declare_application
+    from penstock.backbone.site import Site
+    from penstock.cli.engines import find_parts, run_parts
+    from penstock.cli.workers import plan_workers, run_workers
+
     with stop_on_signals() as stop:
         # Before anything of the user's is loaded: whoever supervises may be gone at any time.
         watch_lifeline(stop.event.set)
         graph = session.application.graph
         _log(in_detail=session.arguments.report_json)
-        with (
-            StatusPage(session.loaded.settings.services.http_port) as page,
-            _reporting(session, stop.event) as report,
-        ):
-            if page.address:
-                session.terminal.note(f"metrics and health on {page.address}")
+        parts = find_parts(graph, session.arguments.part)
+        units = plan_workers(parts, session.arguments.workers)
+        board = Board(units, clock=time.monotonic)
+        with _reporting(session, stop.event) as report, _known(session, board):
 
             def take(found: PartReport, process: str = "") -> None:
-                page.take(found, process=process or "0")
+                board.take(found, process=process or units[0].name)
                 report(found, process)
 
-            _run_parts(session, graph, stop.event, take)
+            with session.connected() as connection:
+                declare_application(graph, connection)
+                if session.arguments.workers > 1:
+                    run_workers(session, units, board=board, stop=stop.event, report=take)
+                else:
+                    site = Site(
+                        settings=session.loaded.settings,
+                        places=session.loaded.places,
+                        connection=connection,
+                        stop=stop.event,
+                        report=take,
+                    )
+                    run_parts(graph, parts, site)
         return stop.exit_code
 
 
-def _run_parts(
-    session: Session,
-    graph: Graph,
-    stop: threading.Event,
-    report: Callable[..., None],
-) -> None:
-    from penstock.backbone.declare import declare_application
-    from penstock.backbone.site import Site
-    from penstock.cli.engines import find_parts, run_parts
-    from penstock.cli.workers import run_workers
-
-    parts = find_parts(graph, session.arguments.part)
-    loaded = session.loaded
-    with session.connected() as connection:
-        declare_application(graph, connection)
-        if session.arguments.workers > 1:
-            count = session.arguments.workers
-            run_workers(session, parts, count=count, stop=stop, report=report)
-            return
-        site = Site(
-            settings=loaded.settings,
-            places=loaded.places,
-            connection=connection,
-            stop=stop,
-            report=report,
-        )
-        run_parts(graph, parts, site)
+def _known(session: Session, board: Board) -> AbstractContextManager[None]:
+    """Make the run known, unless it reports to somebody who does and no port was asked for."""
+    if session.arguments.report_json and not session.loaded.settings.http.port:
+        return nullcontext()
+    return known(session, board, command="run", note=session.terminal.note)
 
 
 def _log(*, in_detail: bool) -> None:

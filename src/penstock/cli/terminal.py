@@ -16,6 +16,7 @@ from penstock.errors import DefinitionError, PenstockError, Problem
 
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod
+    from rich.table import Table
 
 __all__ = ["Terminal", "cell", "indented", "problem_text", "shortened"]
 
@@ -88,6 +89,10 @@ class Terminal:
             for row in (columns, *rows):
                 self.line("\t".join(cell(value).replace("\t", " ") for value in row))
             return
+        self.console.print(self.drawn(columns, rows))
+
+    def drawn(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> "Table":
+        """Return rows as the table that is drawn on a terminal."""
         from rich.table import Table
         from rich.text import Text
 
@@ -99,7 +104,7 @@ class Terminal:
             table.add_column(name, justify=justify, overflow="fold", min_width=len(name))
         for row in kept:
             table.add_row(*(Text(cell(value)) for value in row))
-        self.console.print(table)
+        return table
 
     def error(self, error: PenstockError) -> None:
         """Write an error: what, where and why, then what to do next."""

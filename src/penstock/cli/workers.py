@@ -4,7 +4,6 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from time import monotonic
 
 from penstock.cli.session import Session
 from penstock.cli.supervision.board import Board
@@ -15,7 +14,7 @@ from penstock.core.graph import Part, Service
 from penstock.core.report import PartReport
 from penstock.errors import ConfigurationError
 
-__all__ = ["run_workers"]
+__all__ = ["plan_workers", "run_workers"]
 
 _LOOK_SECONDS = 0.1
 _GRACE = timedelta(seconds=10)
@@ -23,29 +22,38 @@ _GRACE = timedelta(seconds=10)
 _REPORTS_WAITING = 10_000
 
 
-def run_workers(
-    session: Session,
-    parts: Sequence[Part],
-    *,
-    count: int,
-    stop: threading.Event,
-    report: Callable[[PartReport, str], None],
-) -> None:
-    """Run ``count`` processes of each service until ``stop`` is set; one that dies comes back.
+def plan_workers(parts: Sequence[Part], count: int) -> list[Unit]:
+    """Return the processes of services, ``count`` of each; one process, 0, is this one itself.
 
-    ``report`` gets what they say, with the name of the process. All end when this one does.
+    ConfigurationError where something else than a service is to have several.
     """
+    if count == 1:
+        return [Unit("0", parts[0].kind, tuple(part.name for part in parts))]
     if others := [part.name for part in parts if not isinstance(part, Service)]:
         raise ConfigurationError(
             f"{', '.join(others)}: only services have workers",
             code="run.workers",
             hint="run other parts with a command of their own, without --workers",
         )
-    units = [
+    return [
         Unit(f"{part.name}-{number}", "service", (part.name,))
         for part in parts
         for number in range(1, count + 1)
     ]
+
+
+def run_workers(
+    session: Session,
+    units: Sequence[Unit],
+    *,
+    board: Board,
+    stop: threading.Event,
+    report: Callable[[PartReport, str], None],
+) -> None:
+    """Run the processes until ``stop`` is set; one that dies comes back.
+
+    ``report`` gets what they say, with the name of the process. All end when this one does.
+    """
     reports: queue.Queue[tuple[PartReport, str]] = queue.Queue(_REPORTS_WAITING)
 
     def start(unit: Unit) -> PartProcess:
@@ -57,7 +65,7 @@ def run_workers(
     supervisor = Supervisor(
         units,
         start=start,
-        board=Board([(part.name, part.kind) for part in parts], clock=monotonic),
+        board=board,
         note=session.terminal.note,
         backoff=lambda: Backoff(first=dev.restart_backoff, longest=dev.restart_backoff_max),
     )

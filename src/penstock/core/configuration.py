@@ -15,6 +15,9 @@ from penstock.errors import ConfigurationError
 
 __all__ = ["Configuration", "Given", "Layer", "LayerName", "Resolved", "problems_in", "resolve"]
 
+_MOVED = {"services.http_port": "http.port"}
+"""Settings that have another name now."""
+
 LayerName: TypeAlias = Literal["default", "file", "profile", "environment", "flag"]
 
 
@@ -111,6 +114,8 @@ def problems_in(layer: Layer) -> list[str]:
 def _unknown(name: str) -> str:
     if name in sections():
         return f"{name!r} is a section, not a setting; write [{name}] above its settings"
+    if name in _MOVED:
+        return f"{name!r} is called {_MOVED[name]!r} now"
     section, _, _ = name.rpartition(".")
     if not section:
         top = [key for key in known_keys() if "." not in key]

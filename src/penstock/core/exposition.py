@@ -1,4 +1,4 @@
-"""Reports of parts as Prometheus text and as a verdict on health."""
+"""The status of parts as Prometheus text and as a verdict on health."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.core.report import PartReport
+from penstock.core.status import PartStatus, RunStatus
 
 __all__ = ["CATALOGUE", "CONTENT_TYPE", "health", "nested", "prometheus_text", "series"]
 
@@ -22,6 +22,8 @@ CATALOGUE: Mapping[str, str] = {
     "in_flight_records": "taken in, not committed",
     "lag_records": "records behind the end of the input",
     "up": "whether it runs as it should",
+    "process_restarts_total": "how often its process died and was started again",
+    "report_age_seconds": "how long ago it last reported",
     # Pipelines.
     "partition_lag_records": "records behind the end of one input partition",
     "batch_seconds": "how long batches take",
@@ -62,7 +64,6 @@ _HISTOGRAM_PARTS = ("_bucket", "_sum", "_count")
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n"}
 _ORIGINALS = {escape: original for original, escape in _ESCAPES.items()}
-_WELL = frozenset({"running", "stopping", "stopped"})
 
 
 def series(name: str, **labels: str) -> str:
@@ -91,16 +92,15 @@ def nested(metrics: Mapping[str, float]) -> dict[str, Any]:
     return found
 
 
-def prometheus_text(reports: Iterable[tuple[str, PartReport]], *, app: str = "") -> str:
-    """Return the latest report of each process as Prometheus text; the names are the processes'.
+def prometheus_text(status: RunStatus) -> str:
+    """Return the status of a run as Prometheus text.
 
-    ``received = passed + filtered + dead_lettered + in_flight`` holds for every process.
+    ``received = passed + filtered + dead_lettered + in_flight`` holds for every part and process.
     """
     families: dict[str, _Family] = {}
-    for process, report in reports:
-        places = {"app": app} if app else {}
-        labels = _labels(places | {"part": report.part, "process": process})
-        for name, value in _samples(report):
+    for each in status.parts:
+        labels = _labels({"app": status.app, "part": each.part, "process": each.process})
+        for name, value in _samples(each):
             plain, _, own = name.partition("{")
             part = next((end for end in _HISTOGRAM_PARTS if plain.endswith(end)), "")
             family = families.setdefault(plain.removesuffix(part), _Family(histogram=bool(part)))
@@ -109,14 +109,17 @@ def prometheus_text(reports: Iterable[tuple[str, PartReport]], *, app: str = "")
     return "".join(family.text(name) for name, family in families.items())
 
 
-def _samples(report: PartReport) -> Iterable[tuple[str, float]]:
+def _samples(part: PartStatus) -> Iterable[tuple[str, float]]:
     for name in ("received", "passed", "filtered", "dead_lettered", "written"):
-        yield f"{name}_records_total", getattr(report.counts, name)
-    yield "in_flight_records", report.counts.in_flight
-    if report.lag is not None:
-        yield "lag_records", report.lag
-    yield "up", int(report.state == "running")
-    yield from report.metrics.items()
+        yield f"{name}_records_total", getattr(part.counts, name)
+    yield "in_flight_records", part.counts.in_flight
+    if part.lag is not None:
+        yield "lag_records", part.lag
+    yield "up", int(part.state == "running")
+    yield "process_restarts_total", part.restarts
+    if part.silent_seconds is not None:
+        yield "report_age_seconds", part.silent_seconds
+    yield from part.metrics.items()
 
 
 @dataclass(slots=True)
@@ -144,21 +147,13 @@ def _unescaped(text: str) -> str:
     return re.sub(r"\\.", lambda found: _ORIGINALS.get(found[0], found[0]), text)
 
 
-def health(reports: Iterable[tuple[str, PartReport]]) -> tuple[bool, bytes]:
-    """Return whether everything runs as it should, and the states as JSON."""
-    listed = list(reports)
-    well = bool(listed) and all(report.state in _WELL for _, report in listed)
+def health(status: RunStatus) -> bytes:
+    """Return as JSON whether everything runs as it should, and where not, why."""
     told = {
-        "healthy": well,
+        "healthy": status.healthy,
         "parts": [
-            {"process": process, "part": each.part, "state": each.state, "reason": _why(each)}
-            for process, each in listed
+            {"process": each.process, "part": each.part, "state": each.state, "reason": each.why}
+            for each in status.parts
         ],
     }
-    return well, msgspec.json.encode(told)
-
-
-def _why(report: PartReport) -> str:
-    """Return why a part is not well, be it only that its state is still coming."""
-    restoring = report.detail.get("restoring", "")
-    return report.reason or (restoring and f"restoring {restoring}")
+    return msgspec.json.encode(told)

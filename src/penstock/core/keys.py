@@ -36,9 +36,7 @@ _CHOICES: Mapping[str, tuple[object, ...]] = {
     "spark.on_trimmed": ("stop", "skip"),
     "spark.share": ("on", "off"),
 }
-_MAY_BE_ZERO = frozenset(
-    {"spark.shuffle_partitions", "services.commit_interval", "services.http_port"}
-)
+_MAY_BE_ZERO = frozenset({"spark.shuffle_partitions", "services.commit_interval", "http.port"})
 
 
 @dataclass(frozen=True, slots=True)

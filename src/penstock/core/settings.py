@@ -12,6 +12,7 @@ from typing import Any
 __all__ = [
     "EMBEDDED",
     "DevSettings",
+    "HttpSettings",
     "KafkaSettings",
     "LakeSettings",
     "Secret",
@@ -110,7 +111,6 @@ class ServiceSettings:
     session_timeout: timedelta = _setting(
         timedelta(seconds=10), "a worker silent for this long loses its partitions"
     )
-    http_port: int = _setting(0, "loopback port for /metrics and /health; 0: none")
     state: str = _setting("memory", "where state is held: 'memory', or 'disk' (larger than memory)")
     state_dir: str = _setting("", "where state on disk lives; empty: the project's directory")
     standby: str = _setting(
@@ -122,6 +122,13 @@ class ServiceSettings:
     on_trimmed: str = _setting(
         "stop", "input that retention deleted unread: 'stop', or 'skip' it and count what is gone"
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpSettings:
+    """The page on which a running command tells how its parts are."""
+
+    port: int = _setting(0, "loopback port of /metrics, /health and /status; 0: any that is free")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,5 +148,6 @@ class Settings:
     spark: SparkSettings = field(default_factory=SparkSettings)
     lake: LakeSettings = field(default_factory=LakeSettings)
     services: ServiceSettings = field(default_factory=ServiceSettings)
+    http: HttpSettings = field(default_factory=HttpSettings)
     dev: DevSettings = field(default_factory=DevSettings)
     home: str = _setting(".penstock", "where the embedded broker, checkpoints, lake and logs live")

@@ -37,6 +37,11 @@ class Places:
         return self.home / "logs"
 
     @property
+    def runs(self) -> Path:
+        """One file for each command that runs parts now."""
+        return self.home / "runs"
+
+    @property
     def state(self) -> Path:
         """What services keep locally; it can be rebuilt from topics."""
         return self.home / "state"

@@ -174,4 +174,7 @@ class Attempts:
         if not self._skipped_offsets:
             return report
         said = {"skipped": f"{self._skipped_offsets:,} offsets that were trimmed unread"}
-        return msgspec.structs.replace(report, detail=report.detail | said)
+        counted = {"skipped_offsets_total": float(self._skipped_offsets)}
+        return msgspec.structs.replace(
+            report, detail=report.detail | said, metrics=report.metrics | counted
+        )

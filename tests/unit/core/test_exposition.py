@@ -1,21 +1,30 @@
 import re
+from datetime import UTC, datetime
 
 import msgspec
 
 from penstock.core.exposition import health, nested, prometheus_text, series
 from penstock.core.histogram import Histogram
-from penstock.core.report import Counts, PartReport
+from penstock.core.report import Counts
+from penstock.core.status import PartStatus, RunStatus, decode_status, encode_status
 from penstock.services.measures import Measures
 
 
-def report(state="running", **given):
-    return PartReport(part="count", kind="service", state=state, at=0.0, **given)
+def part(state="running", *, process="0", **given):
+    return PartStatus(
+        process=process, part="count", kind="service", state=state, since_seconds=1.0, **given
+    )
+
+
+def run(*parts):
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    return RunStatus(app="plant", command="run", pid=1, started_at=at, parts=parts)
 
 
 def test_the_conservation_law_is_in_the_metrics():
     counts = Counts(received=10, passed=5, filtered=2, dead_lettered=1, in_flight=2, written=7)
-    lines = prometheus_text([("0", report(counts=counts, lag=3))]).splitlines()
-    labels = '{part="count",process="0"}'
+    lines = prometheus_text(run(part(counts=counts, lag=3, restarts=2))).splitlines()
+    labels = '{app="plant",part="count",process="0"}'
     for name, value in {
         "received_records_total": 10,
         "passed_records_total": 5,
@@ -25,6 +34,7 @@ def test_the_conservation_law_is_in_the_metrics():
         "written_records_total": 7,
         "lag_records": 3,
         "up": 1,
+        "process_restarts_total": 2,
     }.items():
         assert f"penstock_{name}{labels} {value}" in lines
     assert "# TYPE penstock_received_records_total counter" in lines
@@ -32,9 +42,9 @@ def test_the_conservation_law_is_in_the_metrics():
 
 
 def test_every_process_has_its_own_series_and_a_family_is_named_once():
-    text = prometheus_text([("count-1", report()), ("count-2", report("degraded"))])
-    assert 'penstock_up{part="count",process="count-1"} 1' in text
-    assert 'penstock_up{part="count",process="count-2"} 0' in text
+    text = prometheus_text(run(part(process="count-1"), part("degraded", process="count-2")))
+    assert 'penstock_up{app="plant",part="count",process="count-1"} 1' in text
+    assert 'penstock_up{app="plant",part="count",process="count-2"} 0' in text
     assert text.count("# TYPE penstock_up gauge") == 1
 
 
@@ -42,8 +52,8 @@ def test_durations_are_histograms():
     measures = Measures()
     for seconds in (0.0005, 0.02, 0.02, 99.0):
         measures.commit.see(seconds)
-    text = prometheus_text([("0", report(metrics=measures.series()))])
-    labels = 'part="count",process="0"'
+    text = prometheus_text(run(part(metrics=measures.series())))
+    labels = 'app="plant",part="count",process="0"'
     assert "# TYPE penstock_commit_seconds histogram" in text
     assert f'penstock_commit_seconds_bucket{{{labels},le="0.001"}} 1\n' in text
     assert f'penstock_commit_seconds_bucket{{{labels},le="0.025"}} 3\n' in text
@@ -54,9 +64,9 @@ def test_durations_are_histograms():
 
 def test_numbers_keep_all_their_digits():
     counts = Counts(received=123_456_789, passed=123_456_789)
-    text = prometheus_text([("0", report(counts=counts, metrics={"x_seconds": 1767225670.25}))])
-    assert 'received_records_total{part="count",process="0"} 123456789\n' in text
-    assert 'penstock_x_seconds{part="count",process="0"} 1767225670.25\n' in text
+    text = prometheus_text(run(part(counts=counts, metrics={"x_seconds": 1767225670.25})))
+    assert 'received_records_total{app="plant",part="count",process="0"} 123456789\n' in text
+    assert 'penstock_x_seconds{app="plant",part="count",process="0"} 1767225670.25\n' in text
 
 
 LABEL = r'[a-z_]+="(?:[^"\\\n]|\\[\\"n])*"'
@@ -66,8 +76,8 @@ LINE = re.compile(rf"# HELP [a-z_]+ .+|# TYPE [a-z_]+ (?:counter|gauge|histogram
 
 def test_the_text_keeps_the_rules_of_its_format():
     odd = {series("panes_total", kind='a "quoted" \\ line\nand another'): 1.5}
-    listed = [(name, report(metrics=odd | Measures().series())) for name in ("w-1", 'w "2"')]
-    text = prometheus_text(listed, app="plant")
+    metrics = odd | Measures().series()
+    text = prometheus_text(run(*(part(process=name, metrics=metrics) for name in ("1", 'w "2"'))))
     assert text.endswith("\n")
     lines = text.splitlines()
     assert [line for line in lines if LINE.fullmatch(line) is None] == []
@@ -101,25 +111,30 @@ def test_a_bound_belongs_to_its_bucket():
 
 
 def test_health_is_good_only_where_everything_runs():
-    assert health([("0", report())])[0]
-    assert not health([])[0]
-    well, told = health([("0", report()), ("1", report("degraded", reason="Kafka is away"))])
-    assert not well
-    parts = msgspec.json.decode(told)["parts"]
-    assert [part["reason"] for part in parts] == ["", "Kafka is away"]
-    assert not health([("0", report("starting"))])[0]
+    assert run(part(), part("ended")).healthy
+    assert not run().healthy
+    assert not run(part("starting")).healthy
+    troubled = run(part(), part("degraded", process="1", reason="Kafka is away"))
+    assert not troubled.healthy
+    told = msgspec.json.decode(health(troubled))
+    assert told["healthy"] is False
+    assert [part["reason"] for part in told["parts"]] == ["", "Kafka is away"]
+
+
+def test_a_status_that_was_written_is_read_as_it_was():
+    status = run(part(lag=3, detail={"batch": "1"}, metrics={series("x", kind="y"): 1.5}))
+    assert decode_status(encode_status(status)) == status
 
 
 def test_health_says_how_far_a_restore_has_come():
-    well, told = health([("0", report("starting", detail={"restoring": "0: 45%"}))])
-    assert not well
+    told = health(run(part("starting", detail={"restoring": "0: 45%"})))
     assert msgspec.json.decode(told)["parts"][0]["reason"] == "restoring 0: 45%"
 
 
 def test_a_batch_counts_as_often_as_it_has_records():
     histogram = Histogram()
     histogram.see(0.02, times=50)
-    series = dict(histogram.series("process_seconds"))
-    assert series["process_seconds_count"] == 50
-    assert series["process_seconds_sum"] == 1.0
-    assert series['process_seconds_bucket{le="0.01"}'] == 0
+    found = dict(histogram.series("process_seconds"))
+    assert found["process_seconds_count"] == 50
+    assert found["process_seconds_sum"] == 1.0
+    assert found['process_seconds_bucket{le="0.01"}'] == 0

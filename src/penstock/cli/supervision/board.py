@@ -1,40 +1,19 @@
-"""The state of every part while ``penstock dev`` runs: what the status shows. No I/O here."""
+"""The state of every part while a command runs them: what its status shows. No I/O here."""
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
-from penstock.core.report import Counts, PartReport, PartState
+from penstock.cli.supervision.plan import Unit
+from penstock.core.report import Counts, PartReport
+from penstock.core.status import PartStatus, Shown
+from penstock.core.units import span_text
 from penstock.services.tally import total
 
-__all__ = ["Board", "Row"]
+__all__ = ["SILENT_SECONDS", "Board"]
 
-Shown = PartState | Literal["restarting", "ended"]
-
-_HIDDEN_DETAIL = frozenset({"delivery", "partitions", "keys"})
-_HEALTHY = frozenset({"running", "ended", "stopped"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One part at one moment; counts go on over restarts."""
-
-    part: str
-    kind: str
-    state: Shown
-    since: float
-    """Seconds it has been in this state."""
-    reason: str
-    counts: Counts
-    rate_in: float
-    rate_out: float
-    lag: int | None
-    restarts: int
-
-    @property
-    def healthy(self) -> bool:
-        """Whether it runs, or has ended as it should."""
-        return self.state in _HEALTHY
+SILENT_SECONDS = 60.0
+"""A part that runs and has said nothing for so long is not well: its process may be stuck."""
 
 
 @dataclass(slots=True)
@@ -44,6 +23,7 @@ class _Part:
     since_at: float = 0.0
     reason: str = ""
     report: PartReport | None = None
+    heard_at: float = 0.0
     earlier: Counts = field(default_factory=Counts)
     restarts: int = 0
 
@@ -57,76 +37,95 @@ class _Part:
 
 
 class Board:
-    """What is known of each part, from its reports and from what happens to its process."""
+    """What is known of each part in each process, from its reports and from what happens to it.
 
-    def __init__(self, parts: Sequence[tuple[str, str]], *, clock: Callable[[], float]) -> None:
+    It may be read and written from any thread.
+    """
+
+    def __init__(self, units: Sequence[Unit], *, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._parts = {name: _Part(kind, since_at=clock()) for name, kind in parts}
+        self._lock = threading.Lock()
+        self._parts = {
+            (unit.name, part): _Part(unit.kind, since_at=clock())
+            for unit in units
+            for part in unit.parts
+        }
 
-    def take(self, report: PartReport) -> bool:
+    def take(self, report: PartReport, *, process: str) -> bool:
         """Take note of a report; return whether the part's state or reason is another now."""
-        part = self._parts.get(report.part)
-        if part is None:
-            return False
-        part.report = report
-        return part.enter(report.state, report.reason, self._clock())
+        with self._lock:
+            part = self._parts.get((process, report.part))
+            if part is None:
+                return False
+            part.report, part.heard_at, part.kind = report, self._clock(), report.kind
+            return part.enter(report.state, report.reason, self._clock())
 
-    def started(self, names: Sequence[str]) -> None:
-        """Take note that the process of these parts was started."""
-        for name in names:
-            self._parts[name].enter("starting", "", self._clock())
+    def started(self, process: str) -> None:
+        """Take note that a process was started."""
+        with self._lock:
+            for part in self._of(process):
+                part.enter("starting", "", self._clock())
 
-    def died(self, names: Sequence[str], reason: str) -> None:
-        """Take note that the process of these parts died and will be started again."""
-        for name in names:
-            part = self._parts[name]
-            self._keep_counts(part)
-            part.restarts += 1
-            part.enter("restarting", reason, self._clock())
+    def died(self, process: str, reason: str) -> None:
+        """Take note that a process died and will be started again."""
+        with self._lock:
+            for part in self._of(process):
+                _keep_counts(part)
+                part.restarts += 1
+                part.enter("restarting", reason, self._clock())
 
-    def ended(self, names: Sequence[str]) -> None:
-        """Take note that these parts had nothing more to do."""
-        for name in names:
-            part = self._parts[name]
-            self._keep_counts(part)
-            part.enter("ended", part.reason, self._clock())
+    def ended(self, process: str) -> None:
+        """Take note that a process had nothing more to do."""
+        with self._lock:
+            for part in self._of(process):
+                _keep_counts(part)
+                part.enter("ended", part.reason, self._clock())
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> tuple[PartStatus, ...]:
         """Return all parts as they are now."""
-        now = self._clock()
-        return [
-            Row(
-                part=name,
-                kind=part.kind,
-                state=part.state,
-                since=max(0.0, now - part.since_at),
-                reason=part.reason or _detail(part.report),
-                counts=total(part.earlier, part.report.counts if part.report else Counts()),
-                rate_in=part.report.rate_in if part.report else 0.0,
-                rate_out=part.report.rate_out if part.report else 0.0,
-                lag=part.report.lag if part.report else None,
-                restarts=part.restarts,
+        with self._lock:
+            now = self._clock()
+            return tuple(
+                _status(part, process=process, name=name, now=now)
+                for (process, name), part in self._parts.items()
             )
-            for name, part in self._parts.items()
-        ]
 
-    @staticmethod
-    def _keep_counts(part: _Part) -> None:
-        """Keep what is final of a process that is gone; what was in flight will come again."""
-        if part.report is not None:
-            gone = part.report.counts
-            final = Counts(
-                received=gone.received - gone.in_flight,
-                passed=gone.passed,
-                filtered=gone.filtered,
-                dead_lettered=gone.dead_lettered,
-                written=gone.written,
-            )
-            part.earlier, part.report = total(part.earlier, final), None
+    def _of(self, process: str) -> list[_Part]:
+        return [part for (name, _), part in self._parts.items() if name == process]
 
 
-def _detail(report: PartReport | None) -> str:
-    detail = report.detail if report else {}
-    return ", ".join(
-        f"{name} {text}" for name, text in detail.items() if name not in _HIDDEN_DETAIL
+def _status(part: _Part, *, process: str, name: str, now: float) -> PartStatus:
+    report, state, reason = part.report, part.state, part.reason
+    silent = now - part.heard_at if report else None
+    if state == "running" and silent is not None and silent >= SILENT_SECONDS:
+        state, reason = "degraded", f"it has not reported for {span_text(silent)}"
+    return PartStatus(
+        process=process,
+        part=name,
+        kind=part.kind,
+        state=state,
+        since_seconds=max(0.0, now - part.since_at),
+        reason=reason,
+        silent_seconds=silent,
+        restarts=part.restarts,
+        counts=total(part.earlier, report.counts if report else Counts()),
+        rate_in=report.rate_in if report else 0.0,
+        rate_out=report.rate_out if report else 0.0,
+        lag=report.lag if report else None,
+        detail=report.detail if report else {},
+        metrics=report.metrics if report else {},
     )
+
+
+def _keep_counts(part: _Part) -> None:
+    """Keep what is final of a process that is gone; what was in flight will come again."""
+    if part.report is not None:
+        gone = part.report.counts
+        final = Counts(
+            received=gone.received - gone.in_flight,
+            passed=gone.passed,
+            filtered=gone.filtered,
+            dead_lettered=gone.dead_lettered,
+            written=gone.written,
+        )
+        part.earlier, part.report = total(part.earlier, final), None

@@ -5,6 +5,7 @@ import time
 from datetime import timedelta
 
 from penstock.cli.partlines import count_text
+from penstock.cli.presence import known
 from penstock.cli.session import Session
 from penstock.cli.stopping import Stop
 from penstock.cli.supervision.board import Board
@@ -40,9 +41,8 @@ class DevRun:
         self.stop = stop
         self._began = time.monotonic()
         self._shown_at = 0.0
-        self._reports: queue.Queue[PartReport] = queue.Queue(_REPORTS_WAITING)
-        parts = [(part, unit.kind) for unit in plan.units for part in unit.parts]
-        self._board = Board(parts, clock=time.monotonic)
+        self._reports: queue.Queue[tuple[str, PartReport]] = queue.Queue(_REPORTS_WAITING)
+        self._board = Board(plan.units, clock=time.monotonic)
         dev = session.loaded.settings.dev
         self._supervisor = Supervisor(
             plan.units,
@@ -57,7 +57,11 @@ class DevRun:
         from penstock.backbone.declare import declare_application
 
         loaded, graph = self.session.loaded, self.session.application.graph
-        with guarded_log(loaded.settings, loaded.places, note=self.view.note) as log:
+        note = self.view.note
+        with (
+            known(self.session, self._board, command="dev", note=note),
+            guarded_log(loaded.settings, loaded.places, note=note) as log,
+        ):
             declare_application(graph, log.connection)
             watcher = Watcher(self.watched, log.connection) if self.watched else None
             try:
@@ -81,7 +85,10 @@ class DevRun:
         return self.stop.exit_code
 
     def _start(self, unit: Unit) -> PartProcess:
-        return PartProcess.start(unit, session=self.session, take=self._reports.put)
+        def take(report: PartReport) -> None:
+            self._reports.put((unit.name, report))
+
+        return PartProcess.start(unit, session=self.session, take=take)
 
     def _loop(self, log: Log, watcher: Watcher | None) -> None:
         span = self.session.arguments.span
@@ -98,10 +105,10 @@ class DevRun:
         """Take the reports that have come, and show the status where it is due."""
         while True:
             try:
-                report = self._reports.get_nowait()
+                process, report = self._reports.get_nowait()
             except queue.Empty:
                 break
-            if self._board.take(report):
+            if self._board.take(report, process=process):
                 self.view.changed(report)
         interval = self.session.loaded.settings.dev.status_interval.total_seconds()
         if time.monotonic() - self._shown_at >= interval:

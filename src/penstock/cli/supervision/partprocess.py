@@ -78,7 +78,7 @@ def run_command(session: Session, parts: Sequence[str]) -> list[str]:
     for key, value in arguments.settings:
         words += ["--set", f"{key}={value}"]
     # Whoever supervises tells of all of them; their own pages would meet on one port.
-    words += ["--set", "services.http_port=0"]
+    words += ["--set", "http.port=0"]
     words += ["run", arguments.app, "--report-json"]
     return words + [word for part in parts for word in ("--part", part)]
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from penstock.cli.partlines import count_text, part_line, rate_text
-from penstock.cli.supervision.board import Row
+from penstock.cli.partlines import brief_text, count_text, part_line, rate_text
 from penstock.cli.terminal import Terminal, cell
 from penstock.core.report import PartReport
+from penstock.core.status import PartStatus
 from penstock.core.units import span_text
 
 __all__ = ["LiveView", "PlainView", "Status", "StatusView", "make_view"]
@@ -31,7 +31,7 @@ class Status:
 
     app: str
     broker: str
-    rows: Sequence[Row]
+    rows: Sequence[PartStatus]
     watched: str = ""
     values: Sequence[dict[str, Any]] = ()
     hint: str = ""
@@ -124,7 +124,7 @@ class LiveView:
         self._live.stop()
 
 
-def _table(rows: Sequence[Row]) -> Any:
+def _table(rows: Sequence[PartStatus]) -> Any:
     from rich.table import Table
     from rich.text import Text
 
@@ -145,8 +145,8 @@ def _table(rows: Sequence[Row]) -> Any:
             "" if row.lag is None else count_text(row.lag),
             Text(count_text(dead), style="yellow" if dead else "dim"),
             Text(str(restarts), style="yellow" if restarts else "dim"),
-            span_text(row.since),
-            Text(row.reason, style="" if row.healthy else "yellow"),
+            span_text(row.since_seconds),
+            Text(row.reason or brief_text(row.detail), style="" if row.healthy else "yellow"),
         )
     return table
 

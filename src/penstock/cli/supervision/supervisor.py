@@ -95,7 +95,7 @@ class Supervisor:
                 self._ended(member, member.process, code)
             if member.due_at is not None and self._clock() >= member.due_at:
                 member.due_at, member.started_at = None, self._clock()
-                self._board.started(member.unit.parts)
+                self._board.started(member.unit.name)
                 member.process = self._start(member.unit)
 
     def _ended(self, member: _Member, process: Process, code: int) -> None:
@@ -103,13 +103,13 @@ class Supervisor:
         # What it started may have outlived it.
         process.kill()
         if code == 0:
-            self._board.ended(unit.parts)
+            self._board.ended(unit.name)
             self._note(f"{unit.name} has ended: nothing more to do")
             return
         wait = member.backoff.after(self._clock() - member.started_at)
         member.due_at = self._clock() + wait
         reason = process.reason()
-        self._board.died(unit.parts, reason)
+        self._board.died(unit.name, reason)
         self._note(f"{unit.name} died ({reason}); starting it again in {wait:g}s")
 
     def stop(

@@ -43,7 +43,7 @@ def test_a_part_runs_with_the_configuration_of_its_supervisor():
         *("--profile", "production"),
         *("--set", "kafka.heap_mb=256"),
         *("--set", "home=x=y"),
-        *("--set", "services.http_port=0"),  # the supervisor tells of all its parts
+        *("--set", "http.port=0"),  # the supervisor tells of all its parts
         *("run", "app.py", "--report-json"),
         *("--part", "one", "--part", "two"),
     ]

@@ -3,10 +3,10 @@ import io
 import pytest
 
 from penstock.cli.partlines import PartLines, part_line, rate_text
-from penstock.cli.supervision.board import Row
 from penstock.cli.supervision.statusview import LiveView, PlainView, Status, make_view
 from penstock.cli.terminal import Terminal
 from penstock.core.report import Counts, PartReport
+from penstock.core.status import PartStatus
 from penstock.core.units import span_text
 
 
@@ -15,10 +15,10 @@ class Screen(io.StringIO):
         return True
 
 
-def row(part: str, state: str, **more) -> Row:
+def row(part: str, state: str, **more) -> PartStatus:
     given = {
         "kind": "service",
-        "since": 65.0,
+        "since_seconds": 65.0,
         "reason": "",
         "counts": Counts(received=10, passed=9, dead_lettered=1),
         "rate_in": 5.0,
@@ -26,7 +26,7 @@ def row(part: str, state: str, **more) -> Row:
         "lag": 7,
         "restarts": 0,
     } | more
-    return Row(part=part, state=state, **given)
+    return PartStatus(process=part, part=part, state=state, **given)
 
 
 STATUS = Status(
@@ -107,7 +107,7 @@ def test_processes_of_one_part_have_lines_of_their_own():
             report = PartReport(part="count", kind="service", state=state, at=0.0, detail=restoring)
             lines.take(report, process)
     assert written == [
-        "count-1: running  restoring 1: 40%  keys 7",
+        "count-1: running  restoring 1: 40%",
         "count-2: starting  restoring 1: 40%",
     ]
 

@@ -48,8 +48,7 @@ class Stage:
         self.clock = Clock()
         self.notes: list[str] = []
         self.programs: dict[str, list[Program]] = {unit.name: [] for unit in UNITS}
-        parts = [(part, unit.kind) for unit in UNITS for part in unit.parts]
-        self.board = Board(parts, clock=self.clock)
+        self.board = Board(UNITS, clock=self.clock)
 
         def start(unit: Unit) -> Program:
             program = Program(stubborn=stubborn)

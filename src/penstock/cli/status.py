@@ -1,0 +1,109 @@
+"""``penstock status``: how the parts that run in this project are."""
+
+import argparse
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from penstock.cli.arguments import add_json, command
+from penstock.cli.overview import Overview, look
+from penstock.cli.session import Session
+from penstock.cli.statustable import FACT_COLUMNS, PART_COLUMNS, fact_rows, part_rows, run_lines
+from penstock.cli.terminal import Terminal, shortened
+from penstock.machine.registry import Registry
+
+__all__ = ["register"]
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument(
+        "app", metavar="APP", nargs="?", help="one application: its name, or where it is declared"
+    )
+    parser.add_argument("--watch", action="store_true", help="show it again and again")
+    add_json(parser)
+    command(parser, _status)
+
+
+def _status(session: Session) -> int:
+    if not session.arguments.watch:
+        overview = _look(session)
+        _show(session, overview)
+        return _verdict(session, overview)
+    interval = session.loaded.settings.dev.status_interval.total_seconds()
+    with _screen(session.terminal, in_place=not session.arguments.json) as screen:
+        while True:
+            overview = _look(session)
+            if screen is None:
+                _show(session, overview)
+            else:
+                screen.update(_drawn(session.terminal, overview), refresh=True)
+            time.sleep(interval)
+
+
+def _look(session: Session) -> Overview:
+    overview = look(Registry(session.loaded.places.runs))
+    wanted = session.arguments.app
+    if wanted is None or overview.empty:
+        return overview
+    found = overview.of(wanted)
+    # What is no name of anything that runs is a file, a directory or a module.
+    return overview.of(session.application.graph.app) if found.empty else found
+
+
+def _show(session: Session, overview: Overview) -> None:
+    terminal = session.terminal
+    if session.arguments.json:
+        write = terminal.json_line if session.arguments.watch else terminal.json
+        write(overview.document())
+        return
+    for line in run_lines(overview, datetime.now(UTC)):
+        terminal.note(line)
+    if not overview.runs:
+        return
+    terminal.table(PART_COLUMNS, part_rows(overview))
+    if facts := list(fact_rows(overview)):
+        terminal.line("")
+        terminal.table(FACT_COLUMNS, facts)
+
+
+def _verdict(session: Session, overview: Overview) -> int:
+    """Say what is not well; return the exit code."""
+    terminal = session.terminal
+    if overview.empty:
+        app = session.arguments.app
+        what = f"{app} does not run" if app else "nothing runs"
+        terminal.failure(f"{what} in {shortened(session.loaded.places.home)}")
+        terminal.note(
+            "  hint: penstock dev; of another project: penstock status --set home=DIRECTORY"
+        )
+    for trouble in overview.troubles():
+        terminal.failure(trouble)
+    return 0 if overview.healthy else 1
+
+
+@contextmanager
+def _screen(terminal: Terminal, *, in_place: bool) -> Iterator[Any]:
+    """Give what draws in one place, None where there is no terminal to draw on."""
+    if not terminal.draws or not in_place:
+        yield None
+        return
+    from rich.live import Live
+
+    with Live(console=terminal.console, auto_refresh=False) as live:
+        yield live
+
+
+def _drawn(terminal: Terminal, overview: Overview) -> Any:
+    from rich.console import Group
+    from rich.text import Text
+
+    if overview.empty:
+        return Text("nothing runs", style="dim")
+    drawn: list[Any] = [Text(line, style="dim") for line in run_lines(overview, datetime.now(UTC))]
+    drawn += [terminal.drawn(PART_COLUMNS, part_rows(overview)), Text()]
+    drawn += [terminal.drawn(FACT_COLUMNS, fact_rows(overview))]
+    drawn += [Text(trouble, style="yellow") for trouble in overview.troubles()]
+    return Group(*drawn)

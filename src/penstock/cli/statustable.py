@@ -1,0 +1,51 @@
+"""The status of a project as tables: the parts, and what each says of itself. Values, no I/O."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from penstock.cli.overview import Overview
+from penstock.cli.partlines import count_text, rate_text
+from penstock.core.status import PartStatus
+from penstock.core.units import span_text
+
+__all__ = ["FACT_COLUMNS", "PART_COLUMNS", "fact_rows", "part_rows", "run_lines"]
+
+PART_COLUMNS = (
+    *("app", "part", "process", "kind", "state", "since"),
+    *("in", "out", "lag", "dead", "restarts", "what"),
+)
+FACT_COLUMNS = ("app", "part", "process", "fact", "value")
+
+
+def run_lines(overview: Overview, now: datetime) -> Iterator[str]:
+    """Yield a line for each command that runs."""
+    for run in overview.runs:
+        up = span_text((now - run.started_at).total_seconds())
+        yield f"{run.app}: penstock {run.command}, process {run.pid}, up {up}"
+
+
+def part_rows(overview: Overview) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each part."""
+    for run in overview.runs:
+        for part in run.parts:
+            yield run.app, part.part, part.process, part.kind, part.state, *_numbers(part)
+
+
+def _numbers(part: PartStatus) -> tuple[str, ...]:
+    return (
+        span_text(part.since_seconds),
+        f"{count_text(part.counts.received)} ({rate_text(part.rate_in)})",
+        f"{count_text(part.counts.written)} ({rate_text(part.rate_out)})",
+        "" if part.lag is None else count_text(part.lag),
+        count_text(part.counts.dead_lettered),
+        count_text(part.restarts),
+        part.why,
+    )
+
+
+def fact_rows(overview: Overview) -> Iterator[tuple[str, ...]]:
+    """Yield a row for everything further that a part says."""
+    for run in overview.runs:
+        for part in run.parts:
+            for fact, value in part.detail.items():
+                yield run.app, part.part, part.process, fact, value

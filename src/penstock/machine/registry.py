@@ -1,0 +1,81 @@
+"""Which commands run in a project: one small file for each, for as long as its process lives.
+
+A process keeps its file locked, and the kernel drops the lock when it ends, however it ends. So a
+file that is not locked is what a killed process left behind; whoever comes by takes it away.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import msgspec
+
+from penstock.machine.locks import FileLock
+
+__all__ = ["Entry", "Registry"]
+
+_LOCK_LIMIT = timedelta(seconds=5)
+_UNFINISHED_SECONDS = 60.0
+"""After this long nobody is about to write into an empty file any more."""
+_MOST_BYTES = 64 << 10
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """What a process says of itself, and the loopback port on which it tells more."""
+
+    app: str
+    command: str
+    pid: int
+    port: int
+    started_at: datetime
+
+
+class Registry:
+    """The files of one directory, which is made when something is entered."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    @contextmanager
+    def entered(self, entry: Entry) -> Iterator[None]:
+        """Be found by others while the block runs; OSError where that cannot be."""
+        # A name that was never used: whoever finds an old file may take it away at any time.
+        path = self._directory / f"{entry.pid}-{uuid4().hex[:8]}.json"
+        lock = FileLock(path)
+        if not lock.wait(timeout=_LOCK_LIMIT):
+            raise OSError(f"{path} is locked by another process")
+        with lock:
+            try:
+                path.write_bytes(msgspec.json.encode(entry))
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+
+    def entries(self) -> list[Entry]:
+        """Return who is here now, oldest first; what a killed process left is taken away."""
+        found = []
+        for path in sorted(self._directory.glob("*.json")):
+            entry = _read(path)
+            if not FileLock(path).is_taken():
+                self._tidy(path, complete=entry is not None)
+            elif entry is not None:
+                found.append(entry)
+        return sorted(found, key=lambda entry: entry.started_at)
+
+    def _tidy(self, path: Path, *, complete: bool) -> None:
+        # What is complete was written under the lock, which is gone now. The rest may be a file
+        # whose process has not come to lock it yet.
+        with suppress(OSError):
+            if complete or time.time() - path.stat().st_mtime > _UNFINISHED_SECONDS:
+                path.unlink(missing_ok=True)
+
+
+def _read(path: Path) -> Entry | None:
+    try:
+        with path.open("rb") as file:
+            return msgspec.json.decode(file.read(_MOST_BYTES), type=Entry)
+    except (OSError, msgspec.MsgspecError):
+        return None
