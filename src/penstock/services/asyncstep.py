@@ -1,13 +1,14 @@
 """The step of an async service: several calls at a time, records of one key one after the other.
 
 A batch of records is a unit: all its calls are done before anything else happens to the task, so a
-commit never meets a call under way, and outputs are sent in the order of the records.
+commit never meets a call under way, and outputs are sent in the order of the records. Within it
+calls are begun in that order as others end: one that is slow holds up nothing but the batch's end.
 """
 
 import asyncio
 import inspect
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from time import monotonic
@@ -30,8 +31,8 @@ __all__ = ["LONGEST_RUN_SECONDS", "AsyncStep"]
 
 LONGEST_RUN_SECONDS = 60.0
 """After this the rest of a batch is left for later: a worker has to ask for records in time."""
-_ROUNDS = 4
-"""So many records per call that may be under way are begun together."""
+_WAITING = 4
+"""So many records for each call that may be under way are let in: some wait for others of a key."""
 
 
 @dataclass(slots=True)
@@ -77,36 +78,38 @@ class AsyncStep(Step):
 
     def run(self, topic: str, records: Iterable[RawRecord], send: Send) -> Hold | None:
         """Handle records of one topic; see :meth:`Step.run`."""
-        listed = list(records)
-        began = monotonic()
-        size = self._service.concurrency * _ROUNDS
-        for start in range(0, len(listed), size):
-            if start and monotonic() - began > LONGEST_RUN_SECONDS:
-                return Hold(listed[start].offset() or 0, self._clock())
-            self._batch(topic, listed[start : start + size], send)
+        jobs = [self._job(topic, raw) for raw in records]
+        deadline = monotonic() + LONGEST_RUN_SECONDS
+        at_least = 1  # however long that takes: a batch always gets on
+        for piece in self._pieces(topic, jobs, send):
+            begun = self._finish(piece, send, deadline=deadline, at_least=at_least)
+            if begun < len(piece):
+                return Hold(piece[begun].raw.offset() or 0, self._clock())
+            if begun:
+                at_least = 0
         return None
 
-    def _batch(self, topic: str, records: Sequence[RawRecord], send: Send) -> None:
-        """Handle some records; with timers they are cut where one might go off in between.
+    def _pieces(self, topic: str, jobs: list[_Job], send: Send) -> Iterator[list[_Job]]:
+        """Yield the records to be handled together; with timers, cut where one might go off.
 
         That is where a key comes again, which may have set one, and where one that is set is due.
+        Each piece must be finished before the next is asked for.
         """
-        jobs = [self._job(topic, raw) for raw in records]
         if self._timers is None:
-            self._finish(jobs, send)
+            yield jobs
             return
         piece: list[_Job] = []
         keys: set[bytes | None] = set()
         for job in jobs:
             if job.raw.key() in keys or self._makes_due(topic, job):
-                self._finish(piece, send)
+                yield piece
                 piece, keys = [], set()
                 if job.record is not None:
                     self._event_time.see(topic, job.record)
                 self._fire("event", self._event_time.micros, send)
             piece.append(job)
             keys.add(job.raw.key())
-        self._finish(piece, send)
+        yield piece
         self._fire("event", self._event_time.micros, send)
 
     def _makes_due(self, topic: str, job: _Job) -> bool:
@@ -115,14 +118,17 @@ class AsyncStep(Step):
         first, at = self._timers.first("event"), self._event_time.of(topic, job.record)
         return first is not None and at is not None and first <= at
 
-    def _finish(self, jobs: Sequence[_Job], send: Send) -> None:
-        """Make the calls, then send what they gave in the order of the records."""
+    def _finish(self, jobs: Sequence[_Job], send: Send, *, deadline: float, at_least: int) -> int:
+        """Make the calls, then send what they gave in the order of the records.
+
+        Return how many of the records were handled: those that were begun before the deadline.
+        """
         try:
-            self._runner.run(self._handle([job for job in jobs if job.record is not None]))
+            begun = self._runner.run(self._handle(jobs, deadline=deadline, at_least=at_least))
         except BaseExceptionGroup as several:
             raise _first(several) from several
         passed = written = handled = 0
-        for job in jobs:
+        for job in jobs[:begun]:
             if job.record is None:
                 self._reject(job.raw, job.error, send)  # type: ignore[arg-type]
             elif job.error is not None:
@@ -135,6 +141,7 @@ class AsyncStep(Step):
                 passed += bool(job.sent)
                 written += len(job.sent)
         self._count(passed, handled - passed, written)
+        return begun
 
     def _job(self, topic: str, raw: RawRecord) -> _Job:
         try:
@@ -143,25 +150,38 @@ class AsyncStep(Step):
             return _Job(raw, error=error)
         return _Job(raw, record)
 
-    async def _handle(self, jobs: Iterable[_Job]) -> None:
-        chains: dict[Any, list[_Job]] = {}
-        for number, job in enumerate(jobs):
-            key = job.raw.key()
-            chains.setdefault(number if key is None else key, []).append(job)
-        slots = asyncio.Semaphore(self._service.concurrency)
+    async def _handle(self, jobs: Sequence[_Job], *, deadline: float, at_least: int) -> int:
+        """Begin the calls in the order of the records, and wait for them; return how many."""
+        limit = self._service.concurrency
+        slots, waiting = asyncio.Semaphore(limit), asyncio.Semaphore(_WAITING * limit)
+        last_of_key: dict[bytes, asyncio.Task[None]] = {}
         async with asyncio.TaskGroup() as group:
-            for chain in chains.values():
-                group.create_task(self._follow(chain, slots))
+            for number, job in enumerate(jobs):
+                await waiting.acquire()
+                if number >= at_least and monotonic() >= deadline:
+                    return number
+                key = job.raw.key()
+                before = None if key is None else last_of_key.get(key)
+                call = group.create_task(self._call(job, slots, after=before))
+                call.add_done_callback(lambda _: waiting.release())
+                if key is not None:
+                    last_of_key[key] = call
+        return len(jobs)
 
-    async def _follow(self, chain: list[_Job], slots: asyncio.Semaphore) -> None:
-        """Handle the records of one key, one after the other."""
-        for job in chain:
-            async with slots:
-                frame = self._frames.pop()
-                try:
-                    await self._one(frame, job)
-                finally:
-                    self._frames.append(frame)
+    async def _call(
+        self, job: _Job, slots: asyncio.Semaphore, *, after: "asyncio.Task[None] | None"
+    ) -> None:
+        """Handle a record when the one before it of the same key was handled."""
+        if job.record is None:
+            return
+        if after is not None:
+            await asyncio.wait([after])
+        async with slots:
+            frame = self._frames.pop()
+            try:
+                await self._one(frame, job)
+            finally:
+                self._frames.append(frame)
 
     async def _one(self, frame: _Frame, job: _Job) -> None:
         here = frame.here

@@ -86,6 +86,28 @@ def test_records_of_one_key_come_one_after_the_other():
     assert app.log[:2] == [("begin", "a", 0), ("begin", "b", 1)]
 
 
+def test_a_slow_call_holds_up_nothing_but_the_end_of_its_batch():
+    app = App("demo")
+    words = app.stream("words", Word, partitions=1)
+    counts = app.stream("counts", Count, partitions=1)
+    done = []
+    most_done = asyncio.Event()
+
+    @app.service(reads=words, writes=counts, concurrency=2)
+    async def count(word: Word) -> Count:
+        if word.word == "slow":
+            await most_done.wait()
+        done.append(word.word)
+        if len(done) == 40:
+            most_done.set()
+        return Count(word.word, word.number)
+
+    driver = Driver(app)
+    driver.pipe(words, Word("slow", 0), *(Word(f"w{n}", n) for n in range(1, 50)))
+    assert done.index("slow") >= 40
+    assert [found.count for found in driver.read(counts)] == list(range(50))
+
+
 def test_a_call_that_fails_takes_back_its_own_state_and_no_other():
     app = Slow()
     driver = Driver(app.app)
