@@ -4,7 +4,7 @@
 step         the heart: one record in, its outputs out; pure
 outputs      what a function gives, made ready to send
 shelf        state on a local disk; shelved: the values of one state there
-standby      copies of the state that other workers have
+standby      copies of the state that other workers have; disk: both, for one worker
 calls        the user's function or class, with what it asks for given
 states       the states of one task; cells: the values of one; statecodec: them as bytes
 timerqueue   the timers of one task; eventtime: how far event time has come

@@ -112,7 +112,7 @@ class Reporter:
         found["restored_records"] = sum(each.restored for each in restoring)
         found["restore_expected_records"] = sum(each.expected for each in restoring)
         found["running_partitions"] = len(assignment.running)
-        found["standby_records"] = self._worker.standby_records()
+        found["standby_records"] = self._worker.disk.copied_records()
         return found | {_SERIES[name]: number for name, number in self._facts().items()}
 
     def _facts(self) -> Counter[str]:

@@ -1,13 +1,14 @@
-"""One worker of a service: a member of its group that takes records, handles them and commits."""
+"""One worker of a service: a member of its group that takes records, handles them and commits.
+
+Long because joining, handling, committing and leaving share one loop and must be read together.
+"""
 
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import methodcaller
-from pathlib import Path
 from time import monotonic, time
-from typing import TYPE_CHECKING
 
 from penstock.backbone.connection import Connection
 from penstock.backbone.consumer import Consumer
@@ -15,21 +16,16 @@ from penstock.backbone.logrecord import Offsets, Partition, RawRecord
 from penstock.backbone.membership import Listener, Membership
 from penstock.backbone.producer import SendLimits
 from penstock.backbone.site import Site
-from penstock.backbone.topics import Topics
 from penstock.core.graph import Graph, Service
 from penstock.errors import FencedError, TransientError
 from penstock.services.assignment import Assignment
 from penstock.services.blame import LOG
 from penstock.services.delivery import AtLeastOnce, AtMostOnce, ExactlyOnce
+from penstock.services.disk import Disk
 from penstock.services.measures import Measures
 from penstock.services.pace import Pace
-from penstock.services.statecodec import spec_identity
 from penstock.services.takeover import LONGEST_DELAY, Ground, MarkingDelivery, delays
 from penstock.services.task import Delivery, Task, share_of
-
-if TYPE_CHECKING:
-    from penstock.services.shelf import Shelf
-    from penstock.services.standby import Standby
 
 __all__ = ["MAX_TAKEOVERS", "Worker"]
 
@@ -64,9 +60,8 @@ class Worker:
         self._site = site
         self._settings = site.settings.services
         self._connection = _patient(site)
-        self._topics = Topics(self._connection)
         self._consumer: Consumer | None = None
-        self._standby: Standby | None = None
+        self.disk = Disk(graph, service, site, connection=self._connection)
         self._executor = ThreadPoolExecutor(
             MAX_TAKEOVERS, thread_name_prefix=f"{service.name}-takeover"
         )
@@ -79,13 +74,12 @@ class Worker:
 
     def run(self) -> None:
         """Work until told to stop; then commit, leave the group and return."""
-        self._standby = self._start_standby()
+        self.disk.start()
         with self._executor:
             try:
                 self._work_on()
             finally:
-                if self._standby is not None:
-                    self._standby.close()
+                self.disk.close()
 
     def _work_on(self) -> None:
         backoff = delays()
@@ -124,7 +118,7 @@ class Worker:
             self._loop(consumer)
             if consumer.trouble() is None:
                 self.assignment.commit()
-                self._save_positions()
+                self.disk.save_positions(self.assignment.tasks())
         finally:
             if consumer.trouble() is not None:
                 self.assignment.leave()
@@ -172,13 +166,14 @@ class Worker:
             if now >= tick_at:
                 tick_at = now + _TICK_SECONDS
                 self.trouble = consumer.trouble() or self._outside()
-                self._stand_by()
+                if self.joined:
+                    self.disk.copy_others(number for _, number in self.assignment.partitions())
                 if self._skip_marks(consumer):
                     pace.hurry(now)
             if now >= pace.commit_at or self._full():
                 if now >= snapshot_at:
                     snapshot_at = now + settings.snapshot_interval.total_seconds()
-                    self._snapshot()
+                    self.disk.snapshot(self.assignment.tasks())
                 pace.committed(began=now, ended=self._commit())
 
     def _commit(self) -> float:
@@ -272,72 +267,8 @@ class Worker:
             starts=starts,
             delivery=delivery,
             clock=_now,
-            shelf=self._shelf(number),
+            shelf=self.disk.shelf(number),
         )
-
-    @property
-    def _on_disk(self) -> bool:
-        service = self._service
-        return self._settings.state == "disk" and service.keeps_state and not service.aggregation
-
-    def _shelf(self, number: int) -> "Shelf | None":
-        """Open the state on disk of a share, where there is to be one."""
-        if not self._on_disk:
-            return None
-        if self._standby is not None:
-            self._standby.give(number)
-        return self._open_shelf(number)
-
-    def _open_shelf(self, number: int) -> "Shelf":
-        # Imported here: most workers do without.
-        from penstock.services.shelf import open_shelf
-
-        own = self._settings.state_dir
-        directory = Path(own) if own else self._site.places.state
-        changelog = self._graph.changelog(self._service).name
-        states = map(spec_identity, self._service.states)
-        identity = "\n".join([self._topics.identity(changelog), *states])
-        return open_shelf(directory / self.group / str(number), identity=identity)
-
-    def _start_standby(self) -> "Standby | None":
-        if not self._on_disk or self._settings.standby != "on":
-            return None
-        from penstock.services.standby import Standby
-
-        changelog = self._graph.changelog(self._service).name
-        return Standby(self._connection, changelog, open_copy=self._open_shelf)
-
-    def standby_records(self) -> int:
-        """Return how far the copies of other workers' changelogs have come, in all."""
-        return 0 if self._standby is None else sum(self._standby.behind().values())
-
-    def _stand_by(self) -> None:
-        """Let copies be kept of the shares that are not ours."""
-        if self._standby is not None and self.joined:
-            count = self._graph.changelog(self._service).partitions
-            ours = {number for _, number in self.assignment.partitions()}
-            self._standby.keep(set(range(count)) - ours)
-
-    def _snapshot(self) -> None:
-        """Tell the tasks where their changelogs end, so that what is on disk knows its place."""
-        for task, end in self._changelog_ends():
-            task.snapshot(end)
-
-    def _save_positions(self) -> None:
-        """Let what is on disk know its place, all being committed: the next start reads no more."""
-        for task, end in self._changelog_ends():
-            if not task.dirty:
-                task.restored(end)
-
-    def _changelog_ends(self) -> list[tuple[Task, int]]:
-        tasks = [task for task in self.assignment.tasks() if task.shelf is not None]
-        if not tasks:
-            return []
-        try:
-            ends = self._topics.ends(self._graph.changelog(self._service).name)
-        except TransientError:  # asked again before long
-            return []
-        return [(task, ends[task.number][1]) for task in tasks]
 
     def _member(self) -> Consumer:
         if self._consumer is None:

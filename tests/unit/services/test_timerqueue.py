@@ -1,3 +1,4 @@
+import tracemalloc
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -201,3 +202,19 @@ def test_timers_rebuilt_from_their_changelog_are_the_timers_that_were_set(steps)
     for time in ("event", "processing"):
         wanted = sorted((s, k, n) for (t, k, n), s in model.items() if t == time)
         assert popped(rebuilt, time, 100) == [(k, n) for _, k, n in wanted]
+
+
+def test_a_timer_takes_about_400_bytes():
+    queue, here = TimerQueue(EventTime([]), clock=lambda: NOW_AT), Here()
+    tracemalloc.start()
+    try:
+        for number in range(5000):
+            here.key = b"device-%08d" % number
+            here.undo.clear()
+            due_at = NOW_AT + timedelta(seconds=number)
+            queue.put(here, "processing", "silent", due_at, None)
+        queue.settle()
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert 200 < taken / 5000 < 600

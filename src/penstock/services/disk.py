@@ -1,0 +1,99 @@
+"""The local disk of a worker: the state of its shares, and copies of what other workers have."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.backbone.connection import Connection
+from penstock.backbone.site import Site
+from penstock.backbone.topics import Topics
+from penstock.core.graph import Graph, Service
+from penstock.errors import TransientError
+from penstock.services.statecodec import spec_identity
+from penstock.services.task import Task
+
+if TYPE_CHECKING:
+    from penstock.services.shelf import Shelf
+    from penstock.services.standby import Standby
+
+__all__ = ["Disk"]
+
+
+class Disk:
+    """Opens the shelves of shares, and tells them how far their changelogs are.
+
+    Where state is in memory there is nothing to do, and every method does just that. RocksDB is
+    imported when it is first needed: most workers do without.
+    """
+
+    def __init__(
+        self, graph: Graph, service: Service, site: Site, *, connection: Connection
+    ) -> None:
+        settings = site.settings.services
+        self._used = settings.state == "disk" and service.keeps_state and not service.aggregation
+        self._copies = self._used and settings.standby == "on"
+        own = settings.state_dir
+        self._directory = (Path(own) if own else site.places.state) / f"{graph.app}.{service.name}"
+        self._changelog = graph.changelog(service)
+        self._types = "\n".join(map(spec_identity, service.states))
+        self._connection = connection
+        self._topics = Topics(connection)
+        self._standby: Standby | None = None
+
+    def start(self) -> None:
+        """Begin to keep copies of what others have, where that is wanted."""
+        if self._copies:
+            from penstock.services.standby import Standby
+
+            name = self._changelog.name
+            self._standby = Standby(self._connection, name, open_copy=self._open)
+
+    def close(self) -> None:
+        """Let go of the copies."""
+        if self._standby is not None:
+            self._standby.close()
+
+    def shelf(self, number: int) -> "Shelf | None":
+        """Open the state of a share that is to run here; None: it is in memory."""
+        if not self._used:
+            return None
+        if self._standby is not None:
+            self._standby.give(number)
+        return self._open(number)
+
+    def copy_others(self, ours: Iterable[int]) -> None:
+        """Keep copies of all shares but ours."""
+        if self._standby is not None:
+            self._standby.keep(set(range(self._changelog.partitions)) - set(ours))
+
+    def copied_records(self) -> int:
+        """Return how far the copies have come, in all."""
+        return 0 if self._standby is None else sum(self._standby.behind().values())
+
+    def snapshot(self, tasks: Iterable[Task]) -> None:
+        """Tell tasks where their changelogs end, so that their shelves know their place."""
+        for task, end in self._ends(tasks):
+            task.snapshot(end)
+
+    def save_positions(self, tasks: Iterable[Task]) -> None:
+        """Let shelves know their place, all being committed: the next start reads no more."""
+        for task, end in self._ends(tasks):
+            if not task.dirty:
+                task.restored(end)
+
+    def _open(self, number: int) -> "Shelf":
+        from penstock.services.shelf import open_shelf
+
+        identity = f"{self._topics.identity(self._changelog.name)}\n{self._types}"
+        return open_shelf(self._directory / str(number), identity=identity)
+
+    def _ends(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, int]]:
+        shelved = [task for task in tasks if task.shelf is not None]
+        if not shelved:
+            return
+        try:
+            ends = self._topics.ends(self._changelog.name)
+        except TransientError:  # asked again before long
+            return
+        for task in shelved:
+            yield task, ends[task.number][1]
