@@ -109,3 +109,9 @@ class Ground:
 @pytest.fixture
 def ground(kafka, spark, tmp_path) -> Ground:
     return Ground(kafka, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def lasting_ground(kafka, spark, tmp_path_factory) -> Ground:
+    """Give one application for all tests of a module."""
+    return Ground(kafka, tmp_path_factory.mktemp("ground"))

@@ -4,16 +4,15 @@ import argparse
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 
 from penstock.cli.arguments import add_app, command
+from penstock.cli.moments import read_span
 from penstock.cli.session import Session
 from penstock.cli.stopping import stop_on_signals
 from penstock.cli.supervision.devrun import DevRun
 from penstock.cli.supervision.plan import Plan, make_plan
 from penstock.cli.supervision.statusview import make_view
 from penstock.cli.supervision.watch import find_watched
-from penstock.core.units import UnitError, duration
 from penstock.errors import ConfigurationError
 from penstock.machine.locks import FileLock
 
@@ -26,7 +25,9 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--watch", metavar="NAME[:FIELD]", help="show the latest of a stream, the top of a table"
     )
-    parser.add_argument("--for", dest="span", type=_span, metavar="60s", help="end after a time")
+    parser.add_argument(
+        "--for", dest="span", type=read_span, metavar="60s", help="end after a time"
+    )
     parser.add_argument(
         "--only", nargs="+", action="extend", default=[], metavar="PART", help="these parts alone"
     )
@@ -40,13 +41,6 @@ def register(parser: argparse.ArgumentParser) -> None:
         help="also sources that read what is piped into this command",
     )
     command(parser, _dev)
-
-
-def _span(text: str) -> timedelta:
-    try:
-        return duration(text)
-    except UnitError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _dev(session: Session) -> int:

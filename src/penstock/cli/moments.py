@@ -1,13 +1,13 @@
-"""Where a range of the log begins or ends, as people write it."""
+"""Where a range of the log begins or ends, and how long a time is, as people write it."""
 
 from argparse import ArgumentTypeError
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from penstock.backbone.logrange import EARLIEST, LATEST, End, Instant, Last, Offset, Start
 from penstock.core.units import UnitError, duration
 
-__all__ = ["END_HELP", "START_HELP", "read_end", "read_start"]
+__all__ = ["END_HELP", "START_HELP", "read_end", "read_span", "read_start"]
 
 START_HELP = "earliest, latest, an offset, -N (the last N), an instant, or a time ago as 5m"
 END_HELP = "latest, an offset, an instant (RFC 3339), or a time ago as 5m"
@@ -44,3 +44,11 @@ def read_end(text: str, *, clock: Clock = _now, known: str = END_HELP) -> End:
         raise ArgumentTypeError(f"{text!r} is none of: {known}") from None
     # Without a zone it is the time on the wall of whoever types it.
     return Instant(at if at.tzinfo else at.astimezone())
+
+
+def read_span(text: str) -> timedelta:
+    """Return a length of time; ArgumentTypeError says how to write it."""
+    try:
+        return duration(text)
+    except UnitError as error:
+        raise ArgumentTypeError(str(error)) from None

@@ -89,10 +89,8 @@ def _overwritten(graph: Graph) -> Iterator[Problem]:
     pipelines = [part for part in graph.parts if isinstance(part, Pipeline)]
     anew = {part.writes.name: part.name for part in pipelines if part.output == "complete"}
     for part in pipelines:
-        if not all(isinstance(data, Lake) for data in part.reads):
-            continue
         for data in part.reads:
-            if data.name in anew:
+            if isinstance(data, Lake) and data not in part.lookups and data.name in anew:
                 text = f"pipeline {part.name!r} follows {data.name!r}, which {anew[data.name]!r} "
                 hint = "write it with output 'append', or read it beside a stream"
                 yield Problem("lake.overwritten", f"{text}writes anew each time", hint, part.place)

@@ -37,7 +37,7 @@ from penstock.pipelines.sinks import row_options, topic_options
 from penstock.pipelines.sweeper import dead_letter
 from penstock.pipelines.writing import log_rows
 
-__all__ = ["BatchResult", "run_batch"]
+__all__ = ["BatchResult", "run_batch", "settled_range"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def run_batch(
         specs.append(replace(pipeline.writes.topic, name=output))
     topics.declare(specs)
     ranges = {
-        data.topic.name: _range(
+        data.topic.name: settled_range(
             topics, data.topic.name, EARLIEST if data in pipeline.lookups else start, end
         )
         for data in pipeline.reads
@@ -199,7 +199,7 @@ class _Batch:
         return records(self._rows(data), data)
 
 
-def _range(topics: Topics, topic: str, start: Start, end: End) -> OffsetRange:
+def settled_range(topics: Topics, topic: str, start: Start, end: End) -> OffsetRange:
     """Settle a range; what retention has deleted is not part of it."""
     ends = topics.ends(topic, committed=True)
     if isinstance(start, Last):

@@ -16,7 +16,7 @@ from penstock.errors import (
     TransientError,
 )
 
-__all__ = ["REFUSED_OUTPUT", "TRIMMED", "UNKNOWN", "of_definition", "of_query"]
+__all__ = ["REFUSED_OUTPUT", "TRIMMED", "UNKNOWN", "first_lines", "of_definition", "of_query"]
 
 REFUSED_OUTPUT = "refused output: "
 """What the error of a query begins with when a record of its output is not a good one."""
@@ -50,7 +50,7 @@ def of_definition(error: Exception, pipeline: Pipeline) -> PenstockError:
     if _DISK.search(str(error)):
         return _full(f"pipeline {pipeline.name!r} does not start", _innermost(str(error)))
     if isinstance(error, PySparkException):
-        reason = _first_lines(str(error))
+        reason = first_lines(str(error))
         code = "pipeline.real-time" if _REAL_TIME.search(reason) else "pipeline.plan"
         hint = "use micro_batch()" if code == "pipeline.real-time" else ""
     else:
@@ -68,18 +68,18 @@ def of_query(error: Exception, pipeline: Pipeline) -> PenstockError:
     if REFUSED_OUTPUT in text:
         return _refused(text[text.index(REFUSED_OUTPUT) + len(REFUSED_OUTPUT) :], pipeline)
     if _TAKEN_OVER.search(text):
-        return _taken_over(pipeline, _first_lines(text))
+        return _taken_over(pipeline, first_lines(text))
     what = f"pipeline {pipeline.name!r} stopped"
     if (known := _of_ours(text, pipeline) or _of_spark(text, what)) is not None:
         return known
-    reason = _first_lines(_innermost(text))
+    reason = first_lines(_innermost(text))
     named = reason if isinstance(error, PySparkException) else f"{type(error).__name__}: {reason}"
     return TransientError(f"{what}: {named}", code=UNKNOWN, hint="the whole trace is in its log")
 
 
 def _of_spark(text: str, what: str) -> PenstockError | None:
     """Return what an error of Spark's own, or of its Kafka client, means; None: not known."""
-    reason = _first_lines(_innermost(text))
+    reason = first_lines(_innermost(text))
     if _LOST.search(text):
         return ConfigurationError(
             f"{what}: its input was trimmed before it was read",
@@ -100,7 +100,7 @@ def _full(what: str, reason: str) -> ConfigurationError:
     return ConfigurationError(
         f"{what}: the disk is full",
         code="disk.full",
-        detail=_first_lines(reason),
+        detail=first_lines(reason),
         hint="make room; it goes on from its last commit",
     )
 
@@ -128,7 +128,7 @@ def _of_ours(text: str, pipeline: Pipeline) -> PenstockError | None:
 def _refused(reason: str, pipeline: Pipeline) -> DefinitionError:
     said = f"pipeline {pipeline.name!r} would write what {pipeline.writes.name} refuses"
     hint = "leave such rows out, or change the record's declaration"
-    text = f"{said}: {_first_lines(reason)}"
+    text = f"{said}: {first_lines(reason)}"
     return DefinitionError((Problem("pipeline.output", text, hint, pipeline.place),))
 
 
@@ -158,7 +158,7 @@ def _innermost(text: str) -> str:
     return causes[-1] if causes else text
 
 
-def _first_lines(text: str) -> str:
+def first_lines(text: str) -> str:
     """Return the message without plans and stack traces."""
     kept = []
     for line in text.strip().splitlines():

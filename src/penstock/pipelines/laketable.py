@@ -17,17 +17,26 @@ from penstock.core.days import Day
 from penstock.core.graph import Lake
 from penstock.core.schema import Field
 from penstock.errors import ConfigurationError
+from penstock.machine.configfile import Loaded
 from penstock.pipelines.checkpoint import Files
 from penstock.pipelines.exact import default_value
 from penstock.pipelines.schema import frame_type
 from penstock.pipelines.sqltext import Sql, coalesce, name
 
-__all__ = ["lake_path", "lake_rows", "make_table", "stored_rows", "table_exists", "table_sql"]
+__all__ = [
+    "empty_rows",
+    "lake_path",
+    "lake_rows",
+    "make_table",
+    "stored_rows",
+    "table_exists",
+    "table_sql",
+]
 
 _SECONDS_OF_A_DAY = 86_400
 
 
-def lake_path(table: str, site: Site) -> str:
+def lake_path(table: str, site: Site | Loaded) -> str:
     """Return where a lake table is."""
     return f"{(site.settings.lake.path or str(site.places.lake)).rstrip('/')}/{table}"
 
@@ -49,8 +58,7 @@ def make_table(spark: SparkSession, data: Lake[Any], path: str) -> None:
     ``lake.changed`` where it is partitioned otherwise, or holds a field as another type.
     """
     if not table_exists(spark, path):
-        columns = [each.simpleString().replace(":", " ", 1) for each in _columns(data)]
-        writer: Any = spark.createDataFrame([], ", ".join(columns)).write.format("delta")
+        writer: Any = empty_rows(spark, data).write.format("delta")
         # Whoever else makes it at the same time makes the same.
         writer = writer.mode("ignore").options(**_properties(data.history))
         writer.partitionBy(*data.partition_columns).save(path)
@@ -67,6 +75,12 @@ def make_table(spark: SparkSession, data: Lake[Any], path: str) -> None:
     if detail and any(detail["properties"].get(key) != value for key, value in wanted.items()):
         pairs = ", ".join(f"'{key}' = '{value}'" for key, value in wanted.items())
         spark.sql(f"alter table {table_sql(path)} set tblproperties ({pairs})")
+
+
+def empty_rows(spark: SparkSession, data: Lake[Any]) -> DataFrame:
+    """Return the rows of a table that has none: its columns."""
+    columns = [f"{name(each.name)} {each.dataType.simpleString()}" for each in _columns(data)]
+    return spark.createDataFrame([], ", ".join(columns))
 
 
 def stored_rows(frame: DataFrame, data: Lake[Any]) -> DataFrame:

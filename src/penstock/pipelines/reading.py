@@ -119,12 +119,14 @@ def records(rows: DataFrame, data: OnLog, *, observed: str | None = None) -> Dat
     return found
 
 
-def latest_records(rows: DataFrame, table: Table[Any]) -> DataFrame:
+def latest_records(rows: DataFrame, table: Table[Any], *, observed: str | None = None) -> DataFrame:
     """Return what a table holds: the last record of each key, but for those that were deleted.
 
-    Where the last one cannot be used the one before it stays.
+    Where the last one cannot be used the one before it stays. ``observed``: see ``records``.
     """
     found = judged(rows, table, beside={_KEY: "key", _OFFSET: "offset"})
+    if observed is not None:
+        found = count_gate(found, observed)
     fields = [name(field.name) for field in table.record.schema.fields]
     row = f"struct({REFUSED} is null as {_GONE}, {', '.join(fields)})"
     last = (
