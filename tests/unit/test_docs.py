@@ -83,7 +83,7 @@ def test_the_application_on_the_front_page_runs_and_has_no_problems(module):
 
 @pytest.mark.parametrize(
     "page",
-    [DOCS / "records.md", DOCS / "services.md", DOCS / "windows.md"],
+    [DOCS / "lake.md", DOCS / "records.md", DOCS / "services.md", DOCS / "windows.md"],
     ids=lambda page: page.name,
 )
 def test_the_python_of_other_pages_runs_and_gives_what_they_say(page, module):
@@ -154,10 +154,10 @@ def test_the_glossary_is_sorted_and_says_each_word_once():
     assert words == sorted(set(words), key=str.lower)
 
 
-def test_decisions_are_numbered_without_gaps_and_have_their_three_parts():
+def test_decisions_are_numbered_each_once_and_have_their_three_parts():
     pages = sorted((DOCS / "decisions").glob("*.md"))
     numbers = [int(page.name[:4]) for page in pages]
-    assert numbers == list(range(1, len(pages) + 1))
+    assert numbers == sorted(set(numbers))
     for page in pages:
         titles = re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE)
         assert titles == ["Why", "Decided", "Price"], page.name

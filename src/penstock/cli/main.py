@@ -33,6 +33,8 @@ VERBS = {
     "status": "how the parts that run in this project are",
     "replay": "run a part over a range of the past, into a place of its own",
     "reset": "let a service begin anew, its state rebuilt from its input",
+    "query": "SQL over streams, tables and the lake",
+    "lake": "list, describe, history, maintain",
     "topics": "list, describe, tail, produce, apply",
     "groups": "consumer groups and their lag",
     "config": "the settings, and where they came from",

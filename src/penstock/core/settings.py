@@ -97,6 +97,9 @@ class LakeSettings:
     """The lake: Delta tables."""
 
     path: str = _setting("", "where the tables live; empty: the project's directory")
+    upkeep_interval: timedelta = _setting(
+        timedelta(minutes=10), "time between the upkeeps of a table by its writers; 0s: none"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,11 @@ plan, reading       a pipeline's inputs and function as a query
 gate                rows of a topic to records, with a verdict on each
 quick, exact        the two ways to read a record: fast, and always right
 values, keys        values and keys of records, as ``core.codec`` has them
-laketable           a Delta table: made, read, written
+laketable, writers  a Delta table: made, read, written; whose checkpoint fits to it
+snapshot, lakeview  a Delta table as it is, for us and for people
+upkeep, caretaker   what keeps a table in shape, and who does it when
+sqlgate, sqlwords   the gate for SQL that people write: parsed, listed, written anew
+query               SQL over topics and the lake
 writing, sinks      what a function returns to the rows of a topic or the lake
 oncesink, oncetask  a batch into Kafka, exactly once: the driver's side, a task's
 measures, progress  what a query has done, from what Spark says of it

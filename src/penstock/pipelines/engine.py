@@ -13,6 +13,7 @@ from penstock.core.place import did_you_mean
 from penstock.core.report import PartReport
 from penstock.errors import ConfigurationError
 from penstock.pipelines.attempts import Attempts
+from penstock.pipelines.caretaker import caretaker
 from penstock.pipelines.plan import held_slots
 from penstock.pipelines.session import session
 
@@ -27,7 +28,7 @@ def run_pipelines(graph: Graph, names: Sequence[str], site: Site) -> None:
 
     They share one Spark and its cores fairly, and end together: when one fails the others are
     stopped, and its error is raised. Each goes on from its checkpoint, also by itself after trouble
-    that passes: see ``Attempts``.
+    that passes: see ``Attempts``. Lake tables that they write are kept in shape beside them.
     """
     pipelines = [find_pipeline(graph, name) for name in names]
     for pipeline in pipelines:
@@ -72,10 +73,11 @@ def _run(graph: Graph, pipelines: Sequence[Pipeline], site: Site, spark: SparkSe
         # All of them before any: where one is refused none has begun.
         for each in running:
             each.prepare()
-        while not site.stop.is_set():
-            for each in running:
-                site.report(each.look())
-            site.stop.wait(_LOOK_SECONDS)
+        with caretaker(pipelines, site, spark) as upkeep:
+            while not site.stop.is_set():
+                for each in running:
+                    site.report(upkeep.told(each.look(), each.pipeline))
+                site.stop.wait(_LOOK_SECONDS)
     except Exception as error:
         failed = error
         raise

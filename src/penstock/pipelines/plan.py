@@ -24,6 +24,7 @@ from penstock.pipelines.reading import (
 from penstock.pipelines.rollups.native import native_panes, why_not_native
 from penstock.pipelines.rollups.plan import streamed_panes
 from penstock.pipelines.sinks import once_writer, stream_writer
+from penstock.pipelines.writers import refuse_other_checkpoint
 from penstock.pipelines.writing import log_rows, typed
 
 __all__ = ["checkpoint_of", "held_slots", "output_of", "pane_rows", "prepared_query", "start_query"]
@@ -108,6 +109,9 @@ def prepared_query(
             rows = pane_rows(graph, pipeline, site, spark, buckets=pieces, lossy=lossy)
             writer = once_writer(rows, _on_log(pipeline), site, name=name, tasks=None)
         elif isinstance(into, Lake) or real_time:
+            if isinstance(into, Lake):
+                path = lake_path(into.name, site)
+                refuse_other_checkpoint(spark, pipeline, into, path, checkpoint=checkpoint)
             writer = stream_writer(output, into, site)
         else:
             rows = log_rows(output, into)

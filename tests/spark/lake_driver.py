@@ -1,0 +1,67 @@
+"""A process that writes a lake table until it is told to stop, or killed; see ``test_lake.py``.
+
+python lake_driver.py HOME BOOTSTRAP APP
+"""
+
+import json
+import signal
+import sys
+import threading
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+
+from penstock import App, day, micro_batch, record
+from penstock.backbone.connection import Connection
+from penstock.backbone.site import Site
+from penstock.core.settings import KafkaSettings, LakeSettings, Settings
+from penstock.machine.lifeline import watch_lifeline
+from penstock.machine.places import Places
+from penstock.pipelines.engine import run_pipelines
+
+
+@record(key="device", time="at")
+class Reading:
+    device: str
+    at: datetime
+    id: int
+
+
+def message(number: int, at: datetime) -> tuple[bytes, bytes]:
+    """Return a reading as it stands on the log."""
+    stamp = at.isoformat().replace("+00:00", "Z")
+    value = {"device": f"d{number % 3}", "at": stamp, "id": number}
+    return value["device"].encode(), json.dumps(value).encode()
+
+
+def application(name: str) -> App:
+    app = App(name)
+    readings = app.stream(f"{name}.readings", Reading, partitions=2)
+    kept = app.lake(f"{name}.kept", Reading, partition_by=day("at"))
+
+    @app.pipeline(reads=readings, writes=kept, trigger=micro_batch(every="100ms"))
+    def keep(readings: DataFrame) -> DataFrame:
+        # Many small files, so that there is something to compact while it runs.
+        return readings.repartition(4)
+
+    return app
+
+
+def main() -> None:
+    home, bootstrap, name = sys.argv[1:]
+    stop = threading.Event()
+    watch_lifeline(stop.set)
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    site = Site(
+        settings=Settings(lake=LakeSettings(upkeep_interval=timedelta(seconds=1))),
+        places=Places(Path(home)),
+        connection=Connection(bootstrap, KafkaSettings()),
+        stop=stop,
+        report=lambda _: None,
+    )
+    run_pipelines(application(name).graph.verified(), ["keep"], site)
+
+
+if __name__ == "__main__":
+    main()
