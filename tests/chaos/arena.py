@@ -24,6 +24,7 @@ from penstock.backbone.producer import Producer
 from penstock.backbone.topics import Topics
 from penstock.core.report import PartReport, decode_report
 from penstock.core.settings import KafkaSettings
+from penstock.errors import TransientError
 from penstock.testing.broker import temporary_broker
 
 HERE = Path(__file__).parent
@@ -53,7 +54,8 @@ class Worker:
 
     def _read(self) -> None:
         for line in self.process.stdout or ():
-            self.reports.append(decode_report(line))
+            if (report := decode_report(line)).part == "count":
+                self.reports.append(report)
 
     @property
     def partitions(self) -> int:
@@ -142,8 +144,14 @@ class Arena:
                     b'{"key":5,"id":%d}' % id_,
                     b'{"key":"%s","id":%d}' % (key.encode(), -id_),
                     b"[" * 1000 + b"%d" % id_,
+                    b'{"key":"%s","id":NaN,"was":%d}' % (key.encode(), id_),
+                    None,
                 ]
             )
+            if value is None:  # what is wrong with it is that it has no key
+                value = msgspec.json.encode({"key": key, "id": id_})
+                producer.send(topic, key=None, value=value)
+                return
         else:
             value = msgspec.json.encode({"key": key, "id": id_})
         producer.send(topic, key=key.encode(), value=value)
@@ -169,7 +177,10 @@ class Arena:
         return time.monotonic() - began
 
     def caught_up(self) -> bool:
-        found = Groups(self.kafka).lag(f"{self.name}.count")
+        try:
+            found = Groups(self.kafka).lag(f"{self.name}.count")
+        except TransientError:  # a broker that is only just coming back: asked again
+            return False
         return len(found) == workers.PARTITIONS and not any(lag.lag for lag in found.values())
 
     def history(self) -> Any:

@@ -3,7 +3,8 @@
 ``python chaosworker.py BOOTSTRAP APP`` runs it until SIGTERM and writes its reports to standard
 output as JSON lines. ``FAILPOINT=name:n`` in the environment makes it kill itself at the n-th time
 it comes by that point; ``STATE_DIR`` puts its state on a disk; ``ON_TRIMMED=skip`` lets it go on
-without input that was deleted.
+without input that was deleted; ``ALSO=ring`` makes it set a timer for each event, and tell when it
+goes off.
 """
 
 import os
@@ -15,7 +16,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from penstock import App, State, record, services
+from penstock import App, State, Timer, Timers, record, services
 from penstock.backbone.connection import Connection
 from penstock.backbone.consumer import Consumer
 from penstock.backbone.site import Site
@@ -30,6 +31,7 @@ from penstock.services.step import Step
 from penstock.services.task import Task
 
 PARTITIONS = 3
+RING_AFTER = timedelta(seconds=1)
 FAILPOINTS = (
     "after poll",
     "after state write",
@@ -71,6 +73,15 @@ class Counting:
             yield Seen(event.key, event.id, total.get(0))
 
         self.count = count
+        self.rung = self.app.stream(f"{name}.rung", Seen, partitions=PARTITIONS)
+
+        @self.app.service(reads=self.events, writes=self.rung, name="ring")
+        class Ring:
+            def process(self, event: Event, timers: Timers) -> None:
+                timers.set(f"{event.id}", after=RING_AFTER, time="processing", payload=event.id)
+
+            def on_timer(self, timer: Timer) -> Seen:
+                return Seen(timer.key, timer.payload, 1)
 
     @property
     def changelog(self) -> str:
@@ -197,7 +208,8 @@ def main() -> None:
     )
     signal.signal(signal.SIGTERM, lambda *_: site.stop.set())
     try:
-        services.run(Counting(name).app.graph, ["count"], site)
+        names = ["count", *os.environ.get("ALSO", "").split()]
+        services.run(Counting(name).app.graph, names, site)
     except PenstockError as error:
         sys.exit(f"the worker stops: {error}")
 

@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+from penstock.errors import PenstockError
+
 kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("scenarios.py"))))
 
 
@@ -35,7 +37,7 @@ def play(name: str, seed: int, scale: float) -> bool:
     except kit.Unavailable as reason:
         print(f"  skipped: {reason}", flush=True)
         return True
-    except AssertionError as error:
+    except (AssertionError, PenstockError) as error:
         findings, facts = [str(error)], {}
     told = ", ".join(f"{fact} {value}" for fact, value in facts.items())
     verdict = "red  " if findings else "green"

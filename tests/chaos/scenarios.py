@@ -14,11 +14,14 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+
+import msgspec
 
 HERE = Path(__file__).parent
 kit = SimpleNamespace(**runpy.run_path(str(HERE / "arena.py")))
@@ -250,6 +253,24 @@ def rebalance_storm(arena: Any, scale: Scale) -> dict[str, object]:
     return {"moves": moves}
 
 
+def storm_of_timers(arena: Any, scale: Scale) -> dict[str, object]:
+    """F25: the same with a timer for each event: each goes off once, wherever it is by then."""
+    arena.environment["ALSO"] = "ring"
+    facts = rebalance_storm(arena, scale / 2)
+    rung = lambda: Counter(  # noqa: E731
+        msgspec.json.decode(raw.value)["id"]
+        for raw in kit.LogReader(arena.kafka).read(arena.app.rung.topic.name)
+    )
+    kit.eventually(lambda: len(rung()) >= arena.written, within=60, what="all timers went off")
+    arena.heal(within=60)
+    arena.close()
+    often = rung()
+    assert set(often) == set(range(1, arena.written + 1)), "timers of no event"
+    twice = [id_ for id_, times in often.items() if times > 1]
+    assert not twice, f"{len(twice)} timers went off twice, first that of {min(twice)}"
+    return facts | {"timers": len(often)}
+
+
 def storm_on_disk(arena: Any, scale: Scale) -> dict[str, object]:
     """F25, F20: the same with state on a disk that all workers share."""
     with tempfile.TemporaryDirectory() as directory:
@@ -273,24 +294,31 @@ def poison(arena: Any, scale: Scale) -> dict[str, object]:
 
 
 def lost_disk(arena: Any, scale: Scale) -> dict[str, object]:
-    """F20: state on disk; workers die, and what they kept is lost or broken."""
-    with tempfile.TemporaryDirectory() as directory:
+    """F20: state on disk; workers die, and what they kept is lost, broken or an older copy."""
+    with tempfile.TemporaryDirectory() as directory, tempfile.TemporaryDirectory() as older:
         arena.environment["STATE_DIR"] = directory
-        rounds = 4 if scale >= 1 else 2
+        rounds = 6 if scale >= 1 else 2
         with arena.feeding(round(15_000 * rounds), seconds=8.0 * rounds):
             for _ in range(rounds):
                 worker = arena.start()
                 arena.pause(5, 7)
                 worker.kill()
-                harm = arena.chance.choice(["nothing", "lost", "broken"])
-                _harm(Path(directory), harm, arena.chance)
+                harm = arena.chance.choice(["nothing", "lost", "broken", "older"])
+                _harm(Path(directory), harm, arena.chance, older=Path(older))
         arena.start()
         arena.heal()
         arena.close()
     return {"rounds": rounds}
 
 
-def _harm(directory: Path, harm: str, chance: Any) -> None:
+def _harm(directory: Path, harm: str, chance: Any, *, older: Path) -> None:
+    """Harm what is on disk; ``older`` keeps the first copy there was."""
+    kept = older / "copy"
+    if not kept.exists():
+        shutil.copytree(directory, kept)
+    if harm == "older":
+        shutil.rmtree(directory)
+        shutil.copytree(kept, directory)
     if harm == "lost":
         shutil.rmtree(chance.choice(sorted(directory.iterdir())), ignore_errors=True)
     if harm == "broken":
@@ -354,6 +382,7 @@ SCENARIOS: dict[str, Callable[[Any, Scale], dict[str, object]]] = {
         cut_off,
         late_replies,
         rebalance_storm,
+        storm_of_timers,
         storm_on_disk,
         poison,
         hotkey.hot_key,
