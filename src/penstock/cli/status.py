@@ -10,7 +10,8 @@ from typing import Any
 from penstock.cli.arguments import add_json, command
 from penstock.cli.overview import Overview, look
 from penstock.cli.session import Session
-from penstock.cli.statustable import FACT_COLUMNS, PART_COLUMNS, fact_rows, part_rows, run_lines
+from penstock.cli.statusdraw import drawn
+from penstock.cli.statustable import FACT_COLUMNS, PART_COLUMNS, fact_rows, part_rows, run_line
 from penstock.cli.terminal import Terminal, shortened
 from penstock.machine.registry import Registry
 
@@ -39,7 +40,7 @@ def _status(session: Session) -> int:
             if screen is None:
                 _show(session, overview)
             else:
-                screen.update(_drawn(session.terminal, overview), refresh=True)
+                screen.update(drawn(overview, datetime.now(UTC), troubles=True), refresh=True)
             time.sleep(interval)
 
 
@@ -59,14 +60,14 @@ def _show(session: Session, overview: Overview) -> None:
         write = terminal.json_line if session.arguments.watch else terminal.json
         write(overview.document())
         return
-    for line in run_lines(overview, datetime.now(UTC)):
-        terminal.note(line)
-    if not overview.runs:
-        return
-    terminal.table(PART_COLUMNS, part_rows(overview))
-    if facts := list(fact_rows(overview)):
+    if terminal.draws and overview.runs:
+        terminal.console.print(drawn(overview, datetime.now(UTC), troubles=False))
+    elif overview.runs:
+        for run in overview.runs:
+            terminal.note(run_line(run, datetime.now(UTC)))
+        terminal.table(PART_COLUMNS, part_rows(overview))
         terminal.line("")
-        terminal.table(FACT_COLUMNS, facts)
+        terminal.table(FACT_COLUMNS, fact_rows(overview))
 
 
 def _verdict(session: Session, overview: Overview) -> int:
@@ -94,16 +95,3 @@ def _screen(terminal: Terminal, *, in_place: bool) -> Iterator[Any]:
 
     with Live(console=terminal.console, auto_refresh=False) as live:
         yield live
-
-
-def _drawn(terminal: Terminal, overview: Overview) -> Any:
-    from rich.console import Group
-    from rich.text import Text
-
-    if overview.empty:
-        return Text("nothing runs", style="dim")
-    drawn: list[Any] = [Text(line, style="dim") for line in run_lines(overview, datetime.now(UTC))]
-    drawn += [terminal.drawn(PART_COLUMNS, part_rows(overview)), Text()]
-    drawn += [terminal.drawn(FACT_COLUMNS, fact_rows(overview))]
-    drawn += [Text(trouble, style="yellow") for trouble in overview.troubles()]
-    return Group(*drawn)

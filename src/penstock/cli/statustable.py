@@ -1,14 +1,14 @@
-"""The status of a project as tables: the parts, and what each says of itself. Values, no I/O."""
+"""The status of a project as rows: the parts, and what each says of itself. Values, no I/O."""
 
 from collections.abc import Iterator
 from datetime import datetime
 
 from penstock.cli.overview import Overview
 from penstock.cli.partlines import count_text, rate_text
-from penstock.core.status import PartStatus
+from penstock.core.status import PartStatus, RunStatus
 from penstock.core.units import span_text
 
-__all__ = ["FACT_COLUMNS", "PART_COLUMNS", "fact_rows", "part_rows", "run_lines"]
+__all__ = ["FACT_COLUMNS", "PART_COLUMNS", "fact_rows", "part_rows", "run_line"]
 
 PART_COLUMNS = (
     *("app", "part", "process", "kind", "state", "since"),
@@ -17,11 +17,10 @@ PART_COLUMNS = (
 FACT_COLUMNS = ("app", "part", "process", "fact", "value")
 
 
-def run_lines(overview: Overview, now: datetime) -> Iterator[str]:
-    """Yield a line for each command that runs."""
-    for run in overview.runs:
-        up = span_text((now - run.started_at).total_seconds())
-        yield f"{run.app}: penstock {run.command}, process {run.pid}, up {up}"
+def run_line(run: RunStatus, now: datetime) -> str:
+    """Return what runs the parts."""
+    up = span_text((now - run.started_at).total_seconds())
+    return f"{run.app}: penstock {run.command}, process {run.pid}, up {up}"
 
 
 def part_rows(overview: Overview) -> Iterator[tuple[str, ...]]:

@@ -16,7 +16,6 @@ from penstock.errors import DefinitionError, PenstockError, Problem
 
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod
-    from rich.table import Table
 
 __all__ = ["Terminal", "cell", "indented", "problem_text", "shortened"]
 
@@ -89,10 +88,6 @@ class Terminal:
             for row in (columns, *rows):
                 self.line("\t".join(cell(value).replace("\t", " ") for value in row))
             return
-        self.console.print(self.drawn(columns, rows))
-
-    def drawn(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> "Table":
-        """Return rows as the table that is drawn on a terminal."""
         from rich.table import Table
         from rich.text import Text
 
@@ -104,7 +99,7 @@ class Terminal:
             table.add_column(name, justify=justify, overflow="fold", min_width=len(name))
         for row in kept:
             table.add_row(*(Text(cell(value)) for value in row))
-        return table
+        self.console.print(table)
 
     def error(self, error: PenstockError) -> None:
         """Write an error: what, where and why, then what to do next."""

@@ -59,7 +59,7 @@ class Registry:
         found = []
         for path in sorted(self._directory.glob("*.json")):
             entry = _read(path)
-            if not FileLock(path).is_taken():
+            if not _is_owned(path):
                 self._tidy(path, complete=entry is not None)
             elif entry is not None:
                 found.append(entry)
@@ -71,6 +71,13 @@ class Registry:
         with suppress(OSError):
             if complete or time.time() - path.stat().st_mtime > _UNFINISHED_SECONDS:
                 path.unlink(missing_ok=True)
+
+
+def _is_owned(path: Path) -> bool:
+    try:
+        return FileLock(path).is_taken()
+    except OSError:  # another user's: whether it lives, its page will show
+        return True
 
 
 def _read(path: Path) -> Entry | None:

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 import pytest
 
 from penstock.cli.main import main
-from penstock.cli.overview import look
+from penstock.cli.overview import Overview, look
 from penstock.cli.statuspage import StatusPage
-from penstock.cli.statustable import fact_rows, part_rows, run_lines
+from penstock.cli.statustable import fact_rows, part_rows, run_line
 from penstock.core.exposition import series
 from penstock.core.report import Counts
 from penstock.core.status import PartStatus, RunStatus
@@ -163,12 +163,8 @@ def test_one_that_ends_while_it_is_asked_is_no_trouble(project):
 
 def test_tables_are_made_of_values():
     status = RunStatus(app="plant", command="run", pid=7, started_at=AT, parts=(COUNT,))
-    from penstock.cli.overview import Overview
-
     overview = Overview((status,))
-    assert list(run_lines(overview, AT.replace(hour=1))) == [
-        "plant: penstock run, process 7, up 1h00m"
-    ]
+    assert run_line(status, AT.replace(hour=1)) == "plant: penstock run, process 7, up 1h00m"
     assert [row[1] for row in part_rows(overview)] == ["count"]
     assert [row[3] for row in fact_rows(overview)] == ["batch", "panes"]
 
@@ -183,9 +179,12 @@ def test_on_a_terminal_it_is_drawn_and_watching_ends_with_ctrl_c(project, monkey
     screen = Screen()
     monkeypatch.setattr("sys.stdout", screen)
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("TERM", "dumb")
     assert main(["status"]) == 0
-    assert "12,345 (20/s)" in screen.getvalue()
+    drawn = [line.split() for line in screen.getvalue().splitlines()]
+    assert ["part", "state", "since", "in", "out", "lag", "dead"] in drawn
+    assert ["count", "running", "1m05s", "12,345", "20/s", "7", "1.0/s", "3", "45"] in drawn
+    assert ["count", "batch", "7", "in", "0.900s"] in drawn
     looks = []
 
     def sleep(_seconds):

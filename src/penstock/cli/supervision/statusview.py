@@ -12,9 +12,9 @@ from penstock.core.report import PartReport
 from penstock.core.status import PartStatus
 from penstock.core.units import span_text
 
-__all__ = ["LiveView", "PlainView", "Status", "StatusView", "make_view"]
+__all__ = ["STYLES", "LiveView", "PlainView", "Status", "StatusView", "make_view"]
 
-_STYLES = {
+STYLES = {
     "running": "green",
     "starting": "cyan",
     "stopping": "cyan",
@@ -22,6 +22,7 @@ _STYLES = {
     "restarting": "bold red",
     "failed": "bold red",
 }
+"""How states look on a terminal."""
 _SUMMARY_SECONDS = 5.0
 
 
@@ -139,7 +140,7 @@ def _table(rows: Sequence[PartStatus]) -> Any:
         table.add_row(
             row.part,
             row.kind,
-            Text(row.state, style=_STYLES.get(row.state, "dim")),
+            Text(row.state, style=STYLES.get(row.state, "dim")),
             rate_text(row.rate_in) if row.healthy else "",
             rate_text(row.rate_out) if row.healthy else "",
             "" if row.lag is None else count_text(row.lag),
