@@ -20,8 +20,9 @@ def known(
 ) -> Iterator[None]:
     """Serve how the parts on the board are, and be found by ``penstock status``, for the block.
 
-    ConfigurationError where the port that was set is taken. A project in which nothing can be
-    written is no reason not to run: that it will not be found is said.
+    ConfigurationError where the port that was set is taken; if another run of the project has it,
+    this one takes one that is free. A project in which nothing can be written is no reason not to
+    run: that it will not be found is said.
     """
     app, started_at = session.application.graph.app, datetime.now(UTC)
 
@@ -31,15 +32,17 @@ def known(
         )
 
     with ExitStack() as stack:
-        port = session.loaded.settings.http.port
-        page = stack.enter_context(StatusPage(told, port=port))
+        port, registry = session.loaded.settings.http.port, Registry(session.loaded.places.runs)
+        beside = port != 0 and port in {entry.port for entry in registry.entries()}
+        page = stack.enter_context(StatusPage(told, port=0 if beside else port))
         entry = Entry(
             app=app, command=command, pid=os.getpid(), port=page.port, started_at=started_at
         )
         try:
-            stack.enter_context(Registry(session.loaded.places.runs).entered(entry))
+            stack.enter_context(registry.entered(entry))
         except OSError as error:
             note(f"penstock status will not find this run: {error}")
         if port:
-            note(f"metrics, health and status on {page.address}")
+            why = f" ({port} is another run's)" if beside else ""
+            note(f"metrics, health and status on {page.address}{why}")
         yield

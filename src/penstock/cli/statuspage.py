@@ -6,6 +6,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 from penstock.core.exposition import CONTENT_TYPE, health, prometheus_text
 from penstock.core.status import RunStatus, encode_status
@@ -77,11 +78,12 @@ class StatusPage:
             timeout = _REQUEST_SECONDS
 
             def do_GET(self) -> None:
-                if self.path == "/metrics":
+                path = urlsplit(self.path).path
+                if path == "/metrics":
                     self._answer(HTTPStatus.OK, CONTENT_TYPE, prometheus_text(told()).encode())
-                elif self.path == "/status":
+                elif path == "/status":
                     self._answer(HTTPStatus.OK, _JSON, encode_status(told()))
-                elif self.path == "/health":
+                elif path == "/health":
                     status = told()
                     code = HTTPStatus.OK if status.healthy else HTTPStatus.SERVICE_UNAVAILABLE
                     self._answer(code, _JSON, health(status))

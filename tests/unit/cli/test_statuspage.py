@@ -48,6 +48,7 @@ def test_metrics_health_and_status_are_served_as_they_are_when_asked(port):
         labels = b'{app="plant",part="count",process="0"}'
         assert b"penstock_up" + labels + b" 0\n" in ask(page, "/metrics")[1]
         assert decode_status(ask(page, "/status")[1]) == now[0]
+        assert ask(page, "/health?verbose=1")[0] == 503
         assert ask(page, "/else")[0] == 404
 
 
