@@ -3,7 +3,7 @@
 from penstock.backbone.logrecord import Partition
 from penstock.core.histogram import Histogram
 
-__all__ = ["Measures", "Skipped"]
+__all__ = ["Measures", "Rising", "Skipped"]
 
 
 class Skipped:
@@ -21,6 +21,24 @@ class Skipped:
         known = max(start, self._ends.get(partition, 0))
         self.offsets += max(0, end - known)
         self._ends[partition] = max(known, end)
+
+
+class Rising:
+    """Counts over the tasks that are here now, kept from falling when one goes.
+
+    Prometheus takes a counter that falls for one that began anew, and counts all of it again.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[str, float] = {}
+        self._gone: dict[str, float] = {}
+
+    def never_less(self, name: str, count: float) -> float:
+        """Return the count with what tasks that went had counted."""
+        fallen = max(0.0, self._last.get(name, 0.0) - count)
+        self._gone[name] = self._gone.get(name, 0.0) + fallen
+        self._last[name] = count
+        return count + self._gone[name]
 
 
 class Measures:

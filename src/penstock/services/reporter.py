@@ -15,6 +15,7 @@ from penstock.core.graph import Service
 from penstock.core.panes.panecounts import PANE_KINDS
 from penstock.core.report import Counts, PartReport, PartState
 from penstock.errors import PenstockError, TransientError
+from penstock.services.measures import Rising
 from penstock.services.worker import Worker
 
 __all__ = ["REPORT_SECONDS", "Reporter"]
@@ -47,6 +48,7 @@ class Reporter:
         self._thread = threading.Thread(target=self._run, name=f"{service.name}-report")
         self._degraded_at: datetime | None = None
         self._rates = _Rates()
+        self._rising = Rising()
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -113,7 +115,11 @@ class Reporter:
         found["restore_expected_records"] = sum(each.expected for each in restoring)
         found["running_partitions"] = len(assignment.running)
         found["standby_records"] = self._worker.disk.copied_records()
-        return found | {_SERIES[name]: number for name, number in self._facts().items()}
+        for fact, number in self._facts().items():
+            name = _SERIES[fact]
+            counted = "_total" in name
+            found[name] = self._rising.never_less(name, number) if counted else number
+        return found
 
     def _facts(self) -> Counter[str]:
         facts = Counter[str]()

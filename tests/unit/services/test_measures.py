@@ -1,4 +1,4 @@
-from penstock.services.measures import Measures, Skipped
+from penstock.services.measures import Measures, Rising, Skipped
 
 
 def test_an_offset_that_is_skipped_twice_is_counted_once():
@@ -14,3 +14,10 @@ def test_what_was_skipped_is_in_the_metrics():
     measures = Measures()
     measures.skipped.see(("words", 0), 1, 8)
     assert measures.series()["skipped_offsets_total"] == 7
+
+
+def test_counts_of_tasks_that_come_and_go_never_fall():
+    rising = Rising()
+    counts = (3, 10, 4, 4, 9, 0)
+    assert [rising.never_less("panes", count) for count in counts] == [3, 10, 10, 10, 15, 15]
+    assert rising.never_less("other", 1) == 1
