@@ -76,7 +76,7 @@ class SparkSettings:
 
     master: str = _setting("local[*]", "any Spark master; local by default")
     driver_memory: str = _setting("1g", "heap of the driver (all of Spark, when local)")
-    shuffle_partitions: int = _setting(0, "0: as many as the machine has cores")
+    shuffle_partitions: int = _setting(0, "0: as many as the machine has cores; on a cluster 16")
     checkpoint_dir: str = _setting("", "where checkpoints live; empty: the project's directory")
     share: str = _setting(
         "on", "`penstock dev`: 'on', one Spark for all pipelines; 'off', one each"

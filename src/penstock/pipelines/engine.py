@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 from pyspark.sql import SparkSession
 
@@ -14,6 +15,7 @@ from penstock.core.report import PartReport
 from penstock.errors import ConfigurationError
 from penstock.pipelines.attempts import Attempts
 from penstock.pipelines.caretaker import caretaker
+from penstock.pipelines.cluster import is_local, refuse_unshared
 from penstock.pipelines.plan import held_slots
 from penstock.pipelines.session import session
 
@@ -21,6 +23,7 @@ __all__ = ["find_pipeline", "run_pipelines"]
 
 _LOG = logging.getLogger("penstock.pipelines")
 _LOOK_SECONDS = 0.5
+_EXECUTORS_LIMIT = timedelta(seconds=30)
 
 
 def run_pipelines(graph: Graph, names: Sequence[str], site: Site) -> None:
@@ -31,6 +34,7 @@ def run_pipelines(graph: Graph, names: Sequence[str], site: Site) -> None:
     that passes: see ``Attempts``. Lake tables that they write are kept in shape beside them.
     """
     pipelines = [find_pipeline(graph, name) for name in names]
+    refuse_unshared(site.settings, pipelines)
     for pipeline in pipelines:
         site.report(
             PartReport(part=pipeline.name, kind="pipeline", state="starting", at=time.time())
@@ -56,10 +60,15 @@ def find_pipeline(graph: Graph, name: str) -> Pipeline:
 
 def _check_slots(spark: SparkSession, held: int) -> None:
     """Refuse what Spark would not: partitions that wait for a slot for ever, and say nothing."""
-    there = spark.sparkContext.defaultParallelism
+    context = spark.sparkContext
+    patience = 0.0 if is_local(context.master or "") else _EXECUTORS_LIMIT.total_seconds()
+    deadline = time.monotonic() + patience
+    # Executors of a cluster come one after the other.
+    while held >= (there := context.defaultParallelism) and time.monotonic() < deadline:
+        time.sleep(_LOOK_SECONDS)
     if held and held >= there:
         raise ConfigurationError(
-            f"real-time mode needs {held + 1} slots, {spark.sparkContext.master} has {there}",
+            f"real-time mode needs {held + 1} slots, {context.master} has {there}",
             code="spark.slots",
             detail="one for each partition that is read, and one for everything else",
             hint=f"set spark.master to local[*], or local[{held + 1}], or a larger cluster",

@@ -27,6 +27,8 @@ from penstock.machine.files import last_lines
 from penstock.machine.jars import JarSet, jar_paths
 from penstock.machine.java import find_java, spark_java_home
 from penstock.machine.places import Places
+from penstock.machine.ports import LOOPBACK
+from penstock.pipelines.cluster import CLUSTER_SHUFFLES, cluster_options, is_local, python_path
 from penstock.pipelines.scratch import Scratch
 
 __all__ = ["local_session", "session"]
@@ -38,7 +40,6 @@ _TASK_ATTEMPTS = 4
 """Local Spark gives a task one attempt, so a Python worker that dies would end the query."""
 
 _ANY_LOCAL = "local[*]"
-_LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ def _start(settings: SparkSettings, files: _Files, *, name: str, held: int = 0) 
     os.environ.update(
         JAVA_HOME=str(spark_java_home(find_java())),
         SPARK_HOME=str(Path(pyspark.__file__).parent),
-        PYSPARK_PYTHON=sys.executable,
+        PYSPARK_PYTHON=settings.options.get("spark.pyspark.python", sys.executable),
         PYSPARK_DRIVER_PYTHON=sys.executable,
     )
     conf = SparkConf(loadDefaults=False)
@@ -121,7 +122,7 @@ def _start(settings: SparkSettings, files: _Files, *, name: str, held: int = 0) 
 
 
 def _options(settings: SparkSettings, files: _Files, *, name: str, held: int) -> dict[str, str]:
-    local = settings.master.startswith("local")
+    local = is_local(settings.master)
     cores = len(os.sched_getaffinity(0))
     options = {
         "spark.app.name": f"penstock.{name}",
@@ -132,16 +133,16 @@ def _options(settings: SparkSettings, files: _Files, *, name: str, held: int) ->
         "spark.sql.warehouse.dir": str(files.scratch.path / "warehouse"),
         **_FIXED,
     }
-    if shuffles := settings.shuffle_partitions or (cores if local else 0):
-        options["spark.sql.shuffle.partitions"] = str(shuffles)
+    shuffles = settings.shuffle_partitions or (cores if local else CLUSTER_SHUFFLES)
+    options["spark.sql.shuffle.partitions"] = str(shuffles)
     jars = [str(path) for path in jar_paths(JarSet.SPARK)]
     if local:
         # One JVM is everything: its class path spares copying the jars at each start.
         options["spark.driver.extraClassPath"] = os.pathsep.join(jars)
-        options["spark.driver.host"] = options["spark.driver.bindAddress"] = _LOOPBACK
-        options["spark.executorEnv.PYTHONPATH"] = os.pathsep.join(filter(os.path.isabs, sys.path))
+        options["spark.driver.host"] = options["spark.driver.bindAddress"] = LOOPBACK
+        options["spark.executorEnv.PYTHONPATH"] = python_path()
     else:
-        options["spark.jars"] = ",".join(jars)
+        options |= cluster_options(settings.master, jars)
     return options | dict(settings.options)
 
 
