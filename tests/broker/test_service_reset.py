@@ -108,3 +108,17 @@ def test_what_was_never_run_can_be_reset(kafka, topic):
         kit.send_words(kafka, app, WORDS)
         kit.eventually(lambda: running.has("count", passed=50), what="all words counted")
     assert running.error is None
+
+
+def test_a_changelog_that_was_deleted_is_not_taken_for_an_empty_one_in_silence(kafka, app, caplog):
+    topics = Topics(kafka)
+    topics.delete([app.changelog])
+    topics.declare(app.app.graph.topics())
+    with kit.InThread(kafka, app, "count") as running:
+        kit.eventually(lambda: running.state("count") == "running", what="it runs")
+    assert "the state begins empty here" in caplog.text
+    assert "penstock reset rebuilds it" in caplog.text
+    caplog.clear()
+    reset.reset_service(app.app.graph, app.app.graph.part("count"), kafka)
+    run_again(kafka, app)
+    assert "the state begins empty here" not in caplog.text

@@ -175,7 +175,29 @@ class Takeover:
                 if key == MARKER_KEY and value == mark:
                     task.restored((raw.offset() or 0) + 1)
                     LOG.info("share %s restored: %s of %s", self.share, high - low, high)
+                    if not raw.offset():
+                        self._doubt_empty(changelog)
                     return True
                 apply(key or b"", value)
             self.restored = (batch[-1].offset() or 0) - low
         return False
+
+    def _doubt_empty(self, changelog: str) -> None:
+        """Say so where a changelog is new and its input was read already.
+
+        Whoever gives state to a service means that; whoever deleted the topic does not.
+        """
+        topics = Topics(self._ground.connection)
+        ends = {topic: topics.ends(topic) for topic, _ in self.starts}
+        read = [
+            f"{topic}[{number}] up to {offset}"
+            for (topic, number), offset in self.starts.items()
+            if offset > ends[topic][number][0]
+        ]
+        if read:
+            LOG.warning(
+                "%s is new, and %s was read already: the state begins empty here; if that is not"
+                " meant, penstock reset rebuilds it from the input",
+                changelog,
+                ", ".join(read),
+            )
