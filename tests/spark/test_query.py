@@ -1,6 +1,11 @@
 """SQL over topics and the lake: what it sees, what it cannot do, and how it is asked."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -12,8 +17,10 @@ from penstock.backbone.logrange import LATEST, Last
 from penstock.cli.main import main
 from penstock.errors import ConfigurationError, TransientError
 from penstock.machine.configfile import load_configuration
+from penstock.machine.processes import session_members
 from penstock.pipelines.laketable import make_table, stored_rows
 from penstock.pipelines.query import QuerySpan, _closed_session, ask
+from penstock.pipelines.snapshot import changes
 from penstock.pipelines.sqlgate import allowed_query
 
 
@@ -127,6 +134,10 @@ def test_a_table_of_the_lake_is_read_as_it_was(shop):
     assert shop.rows("select count(*) from kept") == [(2,)]
     assert shop.rows("select word from kept version as of 1") == [("a",)]
     assert shop.rows("select count(*) from kept version as of 0") == [(0,)]
+    (_, first, *_) = reversed(changes(shop.spark, f"{shop.ground.home}/lake/kept", limit=10))
+    when = first.at.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+    text = "select word from kept timestamp as of 'WHEN'"
+    assert shop.rows(text.replace("WHEN", when)) == [("a",)]
     with pytest.raises(ConfigurationError, match="9"):
         shop.rows("select * from kept version as of 9")
     with pytest.raises(ConfigurationError):
@@ -259,3 +270,34 @@ def test_the_command_writes_rows_as_lines_json_or_csv(shop, capsys):
     assert "at line 1, column 8" in err
     code, _, err = run("select 1 as a, 2 as a", "--json")
     assert (code, "two columns have one name: a, a" in err) == (1, True)
+
+
+def test_an_interrupted_query_leaves_nothing_behind(shop):
+    home = shop.ground.home / "interrupted"
+    file = shop.ground.home / "app.py"
+    file.write_text(APPLICATION.format(name=shop.ground.name))
+    endless = (
+        "select count(*) from range(1000000000) a, range(1000000000) b where hash(a.id, b.id) = 7"
+    )
+    command = ["query", str(file), endless, "--set", f"home={home}", "--set", "kafka.heap_mb=256"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "penstock.cli", *command],
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        deadline = time.monotonic() + 120
+        while len(session_members(process.pid)) < 2 or not list(home.glob("spark/*")):
+            assert process.poll() is None, process.communicate()[1]
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+    assert (process.returncode, out) == (130, b"")
+    assert session_members(process.pid) == []
+    assert [each for each in home.glob("spark/*") if each.is_dir()] == []

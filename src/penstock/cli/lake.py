@@ -132,6 +132,8 @@ def _view(session: Session) -> Iterator["LakeView"]:
     """Give the lake as Spark sees it."""
     from penstock.pipelines.lakeview import lake_view
 
+    if session.terminal.draws_notes:
+        session.terminal.note("asking Spark")
     with lake_view(session.application.graph.app, session.loaded) as view:
         yield view
 

@@ -66,6 +66,8 @@ def _query(session: Session) -> None:
     span = QuerySpan(
         start=arguments.start, end=arguments.end, rows=arguments.limit, time=arguments.time_limit
     )
+    if session.terminal.draws_notes:
+        session.terminal.note("asking Spark")
     with (
         _log_of(session, graph, query) as connection,
         ask(graph, query, session.loaded, connection, span=span) as answer,

@@ -226,7 +226,9 @@ class App:
         lake = Lake(
             name=name,
             record=self._record_type(name, record, place),
-            partition_by=partition_by if isinstance(partition_by, tuple) else (partition_by,),
+            partition_by=(partition_by,)
+            if isinstance(partition_by, str | Day)
+            else tuple(partition_by),
             retention=read(duration, "retention", retention, None),
             history=LAKE_HISTORY if span is None else span,
             place=place,

@@ -31,7 +31,7 @@ _CLEANINGS = 7
 """How often old files are looked for within the time that they are kept."""
 _FAILURES = 3
 """So many failed upkeeps in a row are not passing trouble."""
-_STOP_SECONDS = 20.0
+_STOP_SECONDS = 5.0
 _POOL = _GROUP = "upkeep"
 
 
@@ -102,7 +102,7 @@ class Caretaker:
         clean = self._is_cleaning_due(lake)
         try:
             done = maintain(spark, lake, path, now=now, clean=clean)
-        except (PenstockError, PySparkException, Py4JError) as error:
+        except (PenstockError, PySparkException, Py4JError, OSError) as error:
             if not self.stop.is_set():
                 self._failed(lake.name, first_lines(str(error)))
             return

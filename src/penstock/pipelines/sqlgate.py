@@ -122,16 +122,13 @@ def _parsed(text: str) -> exp.Expr:
         tokens = dialect.tokenize(text)
         _refuse_nesting(tokens)
         trees = [tree for tree in dialect.parser().parse(tokens, text) if tree is not None]
-    except TokenError as error:
-        said = str(error).splitlines()[0]
-        raise ConfigurationError("this is no SQL", code="query.syntax", detail=said) from None
-    except ParseError as error:
-        found = error.errors[0] if error.errors else {}
+    except (TokenError, ParseError) as error:
+        found = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
         where = f"line {found['line']}, column {found['col']}: " if found.get("line") else ""
         raise ConfigurationError(
             "this is no SQL that can be read",
             code="query.syntax",
-            detail=f"{where}{found.get('description') or error}",
+            detail=f"{where}{found.get('description') or str(error).splitlines()[0]}",
             hint="one SELECT in Spark's dialect; docs/lake.md says what it may hold",
         ) from None
     if len(trees) != 1:
