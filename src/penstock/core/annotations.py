@@ -52,7 +52,7 @@ def read_field(name: str, hint: Any, given: Any) -> tuple[Field, Any]:
         plain, bounds = _limits_of(plain)
     kind, annotation = _read_type(plain)
     if bounds:
-        annotation = Annotated[annotation, msgspec.Meta(**bounds.to_json())]
+        annotation = _within(annotation, bounds)
     optional = nullable or given is not msgspec.NODEFAULT
     field = Field(
         name=name,
@@ -63,6 +63,16 @@ def read_field(name: str, hint: Any, given: Any) -> tuple[Field, Any]:
         limits=bounds,
     )
     return field, annotation | None if nullable else annotation
+
+
+def _within(annotation: Any, bounds: Limits) -> Any:
+    """Return an annotation with limits; each side of an int is bounded once, as msgspec wants."""
+    said = bounds.to_json()
+    if annotation == Annotated[int, _INT64]:
+        lower = {} if {"ge", "gt"} & said.keys() else {"ge": _INT64.ge}
+        upper = {} if {"le", "lt"} & said.keys() else {"le": _INT64.le}
+        annotation, said = int, lower | upper | said
+    return Annotated[annotation, msgspec.Meta(**said)]
 
 
 def _limits_of(hint: Any) -> tuple[Any, Limits | None]:

@@ -152,3 +152,27 @@ def test_a_key_of_the_wrong_type_is_a_data_error():
     with pytest.raises(DataError) as caught:
         CODEC.key(Sample(5, datetime.now(UTC), 1))
     assert caught.value.code == "data.not-encodable"
+
+
+@record()
+class Bounded:
+    low: Annotated[int, limits(ge=0)] = 0
+    high: Annotated[int | None, limits(lt=10)] = None
+    inside: Annotated[int, limits(gt=-5, le=5)] = 0
+
+
+@pytest.mark.parametrize(
+    ("field", "good", "bad"),
+    [
+        ("low", [0, 2**63 - 1], [-1, 2**63]),
+        ("high", [9, -(2**63), None], [10, -(2**63) - 1]),
+        ("inside", [-4, 5], [-5, 6]),
+    ],
+)
+def test_limits_of_an_int_hold_beside_its_64_bits(field, good, bad):
+    codec = JsonCodec(record_type(Bounded))
+    for value in good:
+        assert getattr(codec.decode(json.dumps({field: value}).encode()), field) == value
+    for value in bad:
+        with pytest.raises(DataError):
+            codec.decode(json.dumps({field: value}).encode())
