@@ -11,18 +11,23 @@ from types import SimpleNamespace
 
 from penstock.errors import PenstockError
 
-kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("scenarios.py"))))
+HERE = Path(__file__).parent
+KITS = [
+    SimpleNamespace(**runpy.run_path(str(HERE / name)))
+    for name in ("scenarios.py", "pipelinescenarios.py")
+]
+BY_NAME = {name: kit for kit in KITS for name in kit.SCENARIOS}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument("--only", choices=sorted(kit.SCENARIOS), nargs="+", default=None)
+    parser.add_argument("--only", choices=sorted(BY_NAME), nargs="+", default=None)
     parser.add_argument("--scale", type=float, default=1.0, help="1: as promised; less: quicker")
     options = parser.parse_args()
     red = 0
-    for name in options.only or kit.SCENARIOS:
-        print(f"{name}: {kit.SCENARIOS[name].__doc__}", flush=True)
+    for name in options.only or BY_NAME:
+        print(f"{name}: {BY_NAME[name].SCENARIOS[name].__doc__}", flush=True)
         for seed in options.seeds:
             red += not play(name, seed, options.scale)
     print("all green" if not red else f"{red} red")
@@ -31,7 +36,7 @@ def main() -> int:
 
 def play(name: str, seed: int, scale: float) -> bool:
     """Play one scenario; print its line; return whether it was green."""
-    began = time.monotonic()
+    began, kit = time.monotonic(), BY_NAME[name]
     try:
         findings, facts = kit.run(name, seed, scale=scale)
     except kit.Unavailable as reason:
