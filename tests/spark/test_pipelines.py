@@ -139,21 +139,26 @@ def test_a_record_of_every_type_survives_spark(ground):
     assert sorted(copies, key=lambda each: each.day) == sorted(sent, key=lambda each: each.day)
 
 
-def test_real_time_mode_passes_records_on_and_buries_the_bad(ground):
+def test_real_time_mode_passes_records_on_looks_up_and_buries_the_bad(ground):
     words = ground.app.stream(ground.topic("words"), Word, partitions=1)
+    quiet = ground.app.table(ground.topic("quiet"), Word)
     loud = ground.app.stream(ground.topic("loud"), Word)
+    trigger = real_time(checkpoint_every="5s")
 
-    @ground.app.pipeline(reads=words, writes=loud, trigger=real_time(checkpoint_every="5s"))
-    def shout(words: DataFrame) -> DataFrame:
-        return words.select(F.upper("word").alias("word"))
+    @ground.app.pipeline(reads=(words, quiet), writes=loud, trigger=trigger)
+    def shout(words: DataFrame, quiet: DataFrame) -> DataFrame:
+        spoken = words.join(F.broadcast(quiet), "word", "left_anti")
+        return spoken.select(F.upper("word").alias("word"))
 
     ground.declare()
-    ground.words("a", "b")
+    ground.send("quiet", (b"c", b'{"word": "c"}'))
+    ground.words("a", "c", "b")
     ground.send("words", POISON[1])
     with ground.running("shout"):
         ground.wait("loud words", lambda: len(ground.read("loud")) == 2)
         ground.wait("the dead letter", lambda: len(ground.read("dead-letters")) == 1)
     assert sorted(found.key for found in ground.read("loud")) == [b"A", b"B"]
+    assert ground.reports[-1].detail["writes"] == "at least once"
 
 
 def test_real_time_mode_is_refused_where_a_partition_would_wait_for_a_slot(ground):

@@ -126,7 +126,7 @@ class Attempts:
             fresh = gap.there - max(gap.wanted, self._skipped.get(at, 0))
             self._skipped[at] = gap.there
             self._skipped_offsets += fresh
-            _LOG.warning("%s skips %s offsets: %s", self.pipeline.name, f"{fresh:,}", gap)
+            _LOG.warning("%s skips %d offsets: %s", self.pipeline.name, fresh, gap)
 
     def _follow(self, running: RunningPipeline) -> PartReport:
         before = dict(running.reached)
@@ -173,8 +173,9 @@ class Attempts:
         """Return a report that says what was skipped."""
         if not self._skipped_offsets:
             return report
-        said = {"skipped": f"{self._skipped_offsets:,} offsets that were trimmed unread"}
-        counted = {"skipped_offsets_total": float(self._skipped_offsets)}
+        said = f"{self._skipped_offsets} offsets, deleted by retention before they were read"
         return msgspec.structs.replace(
-            report, detail=report.detail | said, metrics=report.metrics | counted
+            report,
+            detail=report.detail | {"skipped": said},
+            metrics=report.metrics | {"skipped_offsets_total": float(self._skipped_offsets)},
         )

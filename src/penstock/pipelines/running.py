@@ -81,7 +81,7 @@ class RunningPipeline:
         self._trouble = ""
         self._saved_at = -_SAVE_SECONDS
         self._before = (time.monotonic(), 0, 0)
-        self._standing = {"delivery": "at least once"} if self._real_time else {}
+        self._standing = {"writes": "at least once"} if self._real_time else {}
         self._joins_seen = False
 
     def look(self) -> PartReport:

@@ -118,7 +118,10 @@ def _start(settings: SparkSettings, files: _Files, *, name: str, held: int = 0) 
         conf.set(key, value)
     with _our_interrupt_handler():
         gateway = _launch(conf, files)
-        return SparkSession(SparkContext(conf=conf, gateway=gateway))
+        found = SparkSession(SparkContext(conf=conf, gateway=gateway))
+    # Where no stream was ever started, state in a batch misses what only this sets up.
+    found.streams.active  # noqa: B018 - asked for its effect
+    return found
 
 
 def _options(settings: SparkSettings, files: _Files, *, name: str, held: int) -> dict[str, str]:

@@ -163,6 +163,26 @@ def test_an_unknown_part_is_an_error_with_the_nearest_name(penstock):
     )
 
 
+def test_a_pipeline_says_what_it_looks_up_and_that_real_time_is_at_least_once(penstock, project):
+    more = """
+from penstock import real_time
+
+devices = app.table("devices", Reading)
+
+
+@app.pipeline(reads=(readings, devices), writes=calm, trigger=real_time())
+def pass_on(readings, devices):
+    return readings
+"""
+    (project / "app.py").write_text(APP + more)
+    assert penstock("explain", ".", "pass_on").out.splitlines() == [
+        "pass_on  (pipeline, real-time, append, at least once)",
+        "  reads readings, devices, writes calm",
+        "  looks up devices, as it is at each batch",
+        "  at least once: after a crash what was written may be written again",
+    ]
+
+
 def test_a_wrong_application_is_refused_with_its_problems(penstock, project):
     (project / "app.py").write_text(APP.replace("celsius > -273.15", "celcius > 0"))
     answer = penstock("explain")

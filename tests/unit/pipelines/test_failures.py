@@ -38,6 +38,7 @@ def pipeline() -> Pipeline:
             "disk.full",
         ),
         (f"Query failed{TRACE}TimeoutException: no node", TransientError, "kafka.unreachable"),
+        (f"Query failed{TRACE}LeaderNotAvailableException", TransientError, "kafka.unreachable"),
         (
             f"Query failed{TRACE}[CONCURRENT_STREAM_LOG_UPDATE] Multiple streaming jobs detected",
             FencedError,
@@ -105,3 +106,11 @@ def test_what_the_function_itself_raises_is_named(pipeline):
     error = of_definition(ZeroDivisionError("division by zero"), pipeline)
 
     assert "ZeroDivisionError: division by zero" in str(error)
+
+
+def test_a_disk_that_is_full_at_the_start_is_no_mistake_of_the_author(pipeline):
+    error = of_definition(RuntimeError("java.io.IOException: No space left on device"), pipeline)
+
+    assert isinstance(error, ConfigurationError)
+    assert error.code == "disk.full"
+    assert "does not start" in error.message
