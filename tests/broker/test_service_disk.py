@@ -3,10 +3,14 @@
 import logging
 import runpy
 import shutil
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
+from penstock.errors import TransientError
+from penstock.services.states import States
 
 kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("service_worker.py"))))
 KEYS = 2000
@@ -43,6 +47,31 @@ def test_a_restarted_service_reads_only_what_its_disk_lacks(kafka, app, tmp_path
     assert len(lengths) == 4
     assert sum(lengths[2:]) < KEYS
     assert any(tmp_path.rglob("*.sst")) or any(tmp_path.rglob("*.log"))
+
+
+def test_a_restore_that_was_interrupted_goes_on_where_it_was(
+    kafka, app, tmp_path, caplog, monkeypatch
+):
+    caplog.set_level(logging.INFO, logger="penstock.services")
+    kit.send_words(kafka, app, [f"w{number}" for number in range(12_000)])
+    with kit.InThread(kafka, app, "count"):
+        check(kafka, app)
+    caplog.clear()
+    taken, interruptions, apply = Counter(), [], States.apply
+
+    def interrupted(self, key, value):
+        taken[self] += 1
+        if taken[self] == 4_500 and not interruptions:
+            interruptions.append(self)
+            raise TransientError("the disk is away", code="state.disk")
+        apply(self, key, value)
+
+    monkeypatch.setattr(States, "apply", interrupted)
+    count(kafka, app, tmp_path, 100)
+    restored = [line.rpartition(": ")[2] for line in caplog.messages if "restored" in line]
+    lengths = [tuple(map(int, line.split(" of "))) for line in restored]
+    assert interruptions
+    assert any(read < end - 1000 for read, end in lengths), lengths
 
 
 @pytest.mark.parametrize("harm", ["lost", "broken", "older"])

@@ -179,7 +179,9 @@ class Takeover:
                         self._doubt_empty(changelog)
                     return True
                 apply(key or b"", value)
-            self.restored = (batch[-1].offset() or 0) - low
+            end = (batch[-1].offset() or 0) + 1
+            task.restored(end)  # what is on disk by now need not be read again, come what may
+            self.restored = end - low
         return False
 
     def _doubt_empty(self, changelog: str) -> None:
