@@ -89,22 +89,26 @@ def rolling_stop(arena: Any, scale: Scale) -> dict[str, object]:
     rounds = 2 if scale >= 1 else 1
     received = []
     with arena.feeding(round(60_000 * scale), seconds=20.0 * rounds * max(scale, 0.5)):
-        for worker in list(arena.workers) * rounds:
+        for _ in range(3 * rounds):
             arena.pause(1, 3)
-            if worker.alive:
-                began = time.monotonic()
-                assert worker.stop() == 0, "a stop that is asked for ends with 0"
-                assert time.monotonic() - began < 10, "in time"
-                received.append(worker.reports[-1].counts)
-                arena.start()
+            received.append(_stopped(arena.running()[0]))
+            arena.start()
     arena.heal()
-    for worker in arena.running():
-        assert worker.stop() == 0
-        received.append(worker.reports[-1].counts)
+    received += [_stopped(worker) for worker in arena.running()]
     assert all(counts.in_flight == 0 and counts.balanced for counts in received)
     total = sum(counts.received for counts in received)
     assert total == arena.written, f"{total} handled, {arena.written} written: some done again"
     return {"stops": len(received)}
+
+
+def _stopped(worker: Any) -> Any:
+    """Stop a worker once it is up; return what it has counted."""
+    kit.eventually(lambda: worker.reports, within=kit.PATIENCE, what="it is up")
+    began = time.monotonic()
+    code = worker.stop()
+    assert code == 0, f"a stop that is asked for ends with 0, not with {code}"
+    assert time.monotonic() - began < 10, "in time"
+    return worker.reports[-1].counts
 
 
 def zombie(arena: Any, scale: Scale) -> dict[str, object]:
