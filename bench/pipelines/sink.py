@@ -94,7 +94,7 @@ def spark_sink(output: DataFrame, ground: Ground, _checkpoint: str) -> Any:
 
 def once_sink(output: DataFrame, ground: Ground, _checkpoint: str) -> Any:
     tasks = shuffle_partitions(ground.spark)
-    return once_writer(log_rows(output, copies), copies, ground.site, name="bench", tasks=tasks)
+    return once_writer(log_rows(output, copies), copies, ground.site, "bench", tasks=tasks)
 
 
 SINKS = {"Spark's own": spark_sink, "exactly once": once_sink}

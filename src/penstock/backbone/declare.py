@@ -8,11 +8,11 @@ from penstock.backbone.connection import Connection
 from penstock.backbone.schemas import SchemaRegistry
 from penstock.backbone.topics import TopicChange, Topics
 from penstock.core.evolution import refusals
-from penstock.core.graph import Graph
+from penstock.core.graph import Graph, OnLog
 from penstock.core.schema import Schema
 from penstock.errors import ConfigurationError
 
-__all__ = ["Declared", "declare_application", "schema_versions"]
+__all__ = ["Declared", "declare_anew", "declare_application", "schema_versions"]
 
 _VERSIONS = "versions"
 
@@ -31,13 +31,19 @@ class Declared:
 
 
 def declare_application(
-    graph: Graph, connection: Connection, *, change: bool = False, repartition: bool = False
+    graph: Graph,
+    connection: Connection,
+    *,
+    change: bool = False,
+    repartition: bool = False,
+    replacing: str | None = None,
 ) -> Declared:
     """Make the topics of an application as declared, and write down the schemas of their records.
 
     Idempotent. A record type must be able to read every version that its topic was ever declared
     with; if one is not, ConfigurationError ``schema.refused`` lists all refusals of all topics,
-    and nothing was done. ``change`` and ``repartition`` are those of :meth:`Topics.declare`.
+    and nothing was done. ``change`` and ``repartition`` are those of :meth:`Topics.declare`. The
+    schema of a table that is about to be replaced as a whole is left to :func:`declare_anew`.
     """
     topics, registry = Topics(connection), SchemaRegistry(connection)
     known = registry.all()
@@ -45,6 +51,8 @@ def declare_application(
     fresh: dict[str, dict[str, Any]] = {}
     refused: list[str] = []
     for data in graph.on_log:
+        if data.name == replacing:
+            continue
         # A topic that was deleted took the records of its earlier versions along.
         earlier = schema_versions(known.get(data.name)) if data.name in existing else []
         schema = data.record.schema
@@ -58,12 +66,18 @@ def declare_application(
             code="schema.refused",
             detail="\n  ".join(refused),
             hint="take the change back, or declare a stream of a new name and replay the old one"
-            " into it",
+            " into it; a table that a pipeline fills can be rebuilt: penstock rebuild NAME",
         )
     changes = topics.declare(graph.topics(), change=change, repartition=repartition)
     if fresh:
         registry.put_all(fresh)
     return Declared(changes, {topic: len(each[_VERSIONS]) for topic, each in fresh.items()})
+
+
+def declare_anew(data: OnLog, connection: Connection) -> None:
+    """Make the schema of a topic the only one: none of its records is of an earlier one."""
+    schema = data.record.schema.to_json()
+    SchemaRegistry(connection).put(data.name, {_VERSIONS: [schema]})
 
 
 def schema_versions(entry: Mapping[str, Any] | None) -> list[Schema]:

@@ -31,6 +31,7 @@ VERBS = {
     "dev": "run a whole application on this machine",
     "run": "run parts of an application in this process",
     "status": "how the parts that run in this project are",
+    "rebuild": "compute a pipeline anew from the log, and put it in the place of the old one",
     "replay": "run a part over a range of the past, into a place of its own",
     "reset": "let a service begin anew, its state rebuilt from its input",
     "query": "SQL over streams, tables and the lake",

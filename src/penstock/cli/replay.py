@@ -2,21 +2,19 @@
 
 import argparse
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from penstock.cli.arguments import add_app, add_json, command
 from penstock.cli.moments import END_HELP, START_HELP, read_end, read_start
 from penstock.cli.partlines import count_text
+from penstock.cli.progressbar import progress_bar
 from penstock.cli.session import Session
-from penstock.cli.terminal import Terminal, shortened
+from penstock.cli.terminal import shortened
 from penstock.core.graph import Lake, Pipeline, Service
 from penstock.core.report import Counts
 from penstock.errors import ConfigurationError
 
 __all__ = ["register"]
-
-_PLAIN_STEPS = 10
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -56,14 +54,14 @@ def _replay_service(session: Session, service: Service) -> None:
     over = Range(session.arguments.start, session.arguments.end)
     with session.connected() as connection:
         total = range_size(connection, service.reads, over)
-        with _progress(session.terminal, total) as progress:
+        with progress_bar(session.terminal, f"replaying {service.name}") as progress:
             done = rerun_service(
                 session.application.graph,
                 service,
                 connection,
                 over=over,
                 label=session.arguments.label,
-                progress=progress,
+                progress=lambda handled: progress(handled, total),
             )
     _report(session, done.results, done.dead_letters, done.counts)
     if done.results and not session.arguments.json:
@@ -86,7 +84,8 @@ def _replay_pipeline(session: Session, pipeline: Pipeline) -> None:
             stop=threading.Event(),
             report=lambda _: None,
         )
-        with _working(session.terminal, f"replaying {pipeline.name} on Spark"):
+        text = f"replaying {pipeline.name} on Spark"
+        with progress_bar(session.terminal, text, unit="tasks") as progress:
             done = run_batch(
                 graph,
                 pipeline.name,
@@ -94,6 +93,7 @@ def _replay_pipeline(session: Session, pipeline: Pipeline) -> None:
                 start=session.arguments.start,
                 end=session.arguments.end,
                 label=label,
+                progress=progress,
             )
     _report(session, (done.result,), done.dead_letters, done.counts)
     if session.arguments.json:
@@ -116,37 +116,3 @@ def _report(session: Session, results: Sequence[str], dead_letters: str, counts:
         terminal.line(name)
     if counts.dead_lettered:
         terminal.warn(f"{count_text(counts.dead_lettered)} dead letters in {dead_letters}")
-
-
-@contextmanager
-def _working(terminal: Terminal, text: str) -> Iterator[None]:
-    """Show that something takes its time and cannot say how far it is."""
-    if not terminal.draws_notes:
-        terminal.note(text)
-        yield
-        return
-    with terminal.notes.status(text):
-        yield
-
-
-@contextmanager
-def _progress(terminal: Terminal, total: int) -> Iterator[Callable[[int], None]]:
-    """Give what shows how many of all records are done: a bar, or a line for each tenth."""
-    if not terminal.draws_notes:
-        shown = 0
-
-        def tell(done: int) -> None:
-            nonlocal shown
-            step = _PLAIN_STEPS * done // max(total, 1)
-            if step > shown:
-                shown = step
-                terminal.note(f"{count_text(done)} of about {count_text(total)} records")
-
-        yield tell
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=terminal.notes) as bar:
-        task = bar.add_task("replay", total=total)
-        yield lambda done: bar.update(task, completed=done)

@@ -21,7 +21,11 @@ sweeper             dead letters, each written once
 checkpoint          how far a query has come
 kept, identity      what made a checkpoint, and whether it is still the same
 stateful            what the state of a plan is made of
-batch               the same function over a finished range
+generations         which of a pipeline's checkpoints is the one that runs
+rebuild             a pipeline computed anew from the log, beside the one that runs
+handover            who writes the output, before and after that
+switchover          a table, lake table or stream made that of the new one
+batch, taskcount    the same function over a finished range, and how far it is
 failures            Spark's errors in the families of ``penstock.errors``
 expressions         ``core.expression`` on Spark
 schema, sqltext     record types, and pieces of SQL, in Spark's words

@@ -16,7 +16,7 @@ from penstock.core.report import PartReport
 from penstock.errors import ConfigurationError, TransientError
 from penstock.pipelines.checkpoint import committed_offsets
 from penstock.pipelines.failures import TRIMMED, UNKNOWN
-from penstock.pipelines.plan import checkpoint_of, prepared_query
+from penstock.pipelines.plan import Run, current_run, prepared_query
 from penstock.pipelines.running import RunningPipeline
 from penstock.pipelines.trimmed import Gap, find_gaps, stopped_at
 
@@ -46,6 +46,7 @@ class Attempts:
         self._site = site
         self._spark = spark
         self._topics = Topics(site.connection.within(_ASK_LIMIT))
+        self._run: Run | None = None
         self._prepared: Callable[[], StreamingQuery] | None = None
         self._running: RunningPipeline | None = None
         self._trouble: TransientError | None = None
@@ -97,25 +98,30 @@ class Attempts:
     def _gaps(self) -> list[Gap]:
         inputs = [data for data in self.pipeline.reads if data not in self.pipeline.lookups]
         names = {data.topic.name for data in inputs if not isinstance(data, Lake)}
-        checkpoint = checkpoint_of(self._graph, self.pipeline, self._site)
-        return find_gaps(committed_offsets(self._spark, checkpoint), self._topics, names)
+        reached = committed_offsets(self._spark, self._current_run().checkpoint)
+        return find_gaps(reached, self._topics, names)
+
+    def _current_run(self) -> Run:
+        """Return the run, always the same; FencedError where it is no longer the current one."""
+        if self._run is None:
+            self._run = current_run(self._graph, self.pipeline, self._site, self._spark)
+        self._run.guard()
+        return self._run
 
     def _prepare(self, gaps: list[Gap]) -> Callable[[], StreamingQuery]:
         if gaps and self._site.settings.spark.on_trimmed != "skip":
             raise stopped_at(gaps, self.pipeline.name)
         self._count(gaps)
         self._lossy = bool(gaps)
-        return prepared_query(
-            self._graph, self.pipeline, self._site, self._spark, lossy=self._lossy
-        )
+        run = self._current_run()
+        return prepared_query(self._graph, run, self._site, self._spark, lossy=self._lossy)
 
     def _start(self) -> RunningPipeline:
         start, self._prepared = self._prepared or self._prepare(self._gaps()), None
         query = start()
         if self._running is None:
-            self._running = RunningPipeline(
-                self._graph, self.pipeline, self._site, query, self._spark
-            )
+            run = self._current_run()
+            self._running = RunningPipeline(self._graph, run, self._site, query, self._spark)
         self._running.query, self._trouble = query, None
         return self._running
 

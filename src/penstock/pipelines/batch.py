@@ -1,6 +1,6 @@
 """A pipeline over a finished range: the same function, a batch being a finite stream."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,6 +35,7 @@ from penstock.pipelines.rollups.plan import finished_panes
 from penstock.pipelines.session import session
 from penstock.pipelines.sinks import row_options, topic_options
 from penstock.pipelines.sweeper import dead_letter
+from penstock.pipelines.taskcount import tasks_told
 from penstock.pipelines.writing import log_rows
 
 __all__ = ["BatchResult", "run_batch", "settled_range"]
@@ -58,13 +59,14 @@ def run_batch(
     start: Start = EARLIEST,
     end: End = LATEST,
     label: str,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> BatchResult:
     """Run a pipeline over a range of its input, into ``<output>.replay.<label>``.
 
     The range is settled at the beginning: records that come later are not part of it. A table's
     output holds one row per key and is the state the stream would have come to. What is looked up
     is as it is at the end of the range, a lake table as it is now. Dead letters go to a topic of
-    the run's own, too.
+    the run's own, too. ``progress`` gets how many tasks of Spark are done, of those it knows of.
     """
     pipeline = find_pipeline(graph, name)
     letters = replace(graph.dead_letters, name=f"{graph.dead_letters.name}.replay.{label}")
@@ -84,12 +86,13 @@ def run_batch(
     }
     with session(site.settings, site.places, name=f"{graph.app}.{name}.replay") as spark:
         try:
-            run = _Batch(graph, pipeline, site, spark, ranges)
-            if pipeline.aggregation:
-                written = run.write_panes(output, late.name)
-            else:
-                written = run.write(output)
-            buried = sum(run.bury(data, letters) for data in run.with_rejected())
+            with tasks_told(spark, progress):
+                run = _Batch(graph, pipeline, site, spark, ranges)
+                if pipeline.aggregation:
+                    written = run.write_panes(output, late.name)
+                else:
+                    written = run.write(output)
+                buried = sum(run.bury(data, letters) for data in run.with_rejected())
         except (PySparkException, Py4JError) as error:
             raise of_query(error, pipeline) from error
         return BatchResult(output, letters.name, run.counts(written=written, buried=buried))

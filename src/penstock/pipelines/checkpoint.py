@@ -17,6 +17,7 @@ __all__ = [
     "offsets_of",
     "planned_batch",
     "planned_batches",
+    "query_id",
 ]
 
 Offsets = dict[Partition, int]
@@ -55,6 +56,13 @@ def planned_batch(files: "Files", checkpoint: str, batch: int) -> PlannedBatch:
 def committed_batches(files: "Files", checkpoint: str) -> list[int]:
     """Return the numbers of the finished batches that Spark still remembers, in order."""
     return sorted(int(name) for name in files.names(f"{checkpoint}/commits") if name.isdecimal())
+
+
+def query_id(files: "Files", checkpoint: str) -> str | None:
+    """Return the id that Spark gave the query of a checkpoint; None: it was never started."""
+    if "metadata" not in files.names(checkpoint):
+        return None
+    return str(json.loads(files.text(f"{checkpoint}/metadata"))["id"])
 
 
 def planned_batches(files: "Files", checkpoint: str) -> list[int]:
@@ -100,6 +108,11 @@ class Files:
             return str(self._java.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
         finally:
             stream.close()
+
+    def remove(self, path: str) -> None:
+        """Remove a file, or a directory with all it holds; nothing happens if there is none."""
+        found = self._java.org.apache.hadoop.fs.Path(path)
+        found.getFileSystem(self._configuration).delete(found, True)  # noqa: FBT003 - Java's own
 
     def write(self, file: str, text: str) -> None:
         """Write a whole file, or none: it takes its name, and another's place, when complete."""

@@ -121,16 +121,7 @@ def _about_data(word: str, before: tuple[Said, ...], now: tuple[Said, ...]) -> I
         yield from _different(word, ", ".join(map(str, before)), ", ".join(map(str, now)))
         return
     for old, new in zip(before, now, strict=True):
-        why = refusals(old.schema, new.schema)
-        if word == "writes" and new.kind == "lake" and not why:
-            # A Delta table takes what has its columns, all of them.
-            why = _about_columns(old.schema, new.schema)
-        yield from (f"{old.name}: {each}" for each in why)
-
-
-def _about_columns(before: Schema, now: Schema) -> list[str]:
-    had, has = ({each.name: str(each.type) for each in one.fields} for one in (before, now))
-    return _about_state(had, has)
+        yield from (f"{old.name}: {each}" for each in refusals(old.schema, new.schema))
 
 
 def _about_state(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:

@@ -25,7 +25,7 @@ from penstock.pipelines.rollups.native import why_not_native
 from penstock.pipelines.session import shuffle_partitions
 from penstock.pipelines.stateful import state_aspects
 
-__all__ = ["identity_of", "kept_identity", "kept_pieces"]
+__all__ = ["identity_of", "kept_pieces", "kept_size"]
 
 _FILE = "penstock.json"
 _SINK_FILE = "penstock-sink.json"
@@ -67,14 +67,13 @@ def kept_pieces(spark: SparkSession, checkpoint: str, pipeline: Pipeline, now: I
     return pieces
 
 
-def kept_identity(files: Files, checkpoint: str) -> tuple[Identity, int] | None:
-    """Return who made a checkpoint, and its pieces; None where that is not written down."""
-    if _FILE not in files.names(checkpoint):
-        return None
-    found = _read(files, f"{checkpoint}/{_FILE}")
-    if found.get("format") != FORMAT:
-        return None
-    return Identity.from_json(found), int(found["pieces"])
+def kept_size(files: Files, checkpoint: str) -> int:
+    """Return into how many pieces the batches of a checkpoint are cut; 1 where nobody knows."""
+    names = files.names(checkpoint)
+    for file, name in ((_FILE, "pieces"), (_FILE, "buckets"), (_SINK_FILE, "tasks")):
+        if file in names and name in (found := _read(files, f"{checkpoint}/{file}")):
+            return int(found[name])
+    return 1
 
 
 def _read(files: Files, file: str) -> Mapping[str, Any]:

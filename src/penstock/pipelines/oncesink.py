@@ -6,7 +6,7 @@ tasks that is kept with the checkpoint, or are left where the plan's own state h
 task does is in ``oncetask``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -26,7 +26,7 @@ from penstock.pipelines.oncetask import (
 )
 from penstock.pipelines.session import shuffle_partitions
 
-__all__ = ["OnceSink"]
+__all__ = ["OnceSink", "end_run", "query_name"]
 
 _NUMBER = "_penstock_number"
 _ADAPTIVE = "spark.sql.adaptive.enabled"
@@ -40,23 +40,27 @@ class OnceSink:
 
     ``tasks`` is into how many the rows are split, by key and in the order of the plan. None leaves
     them where they are, which is right only if the last thing in the plan that moves rows is its
-    state.
+    state. ``guard`` is called once this run has taken over, and raises where it should not have.
     """
 
     task = BatchTask
 
-    def __init__(self, output: Output, *, tasks: int | None) -> None:
+    def __init__(
+        self, output: Output, *, tasks: int | None, guard: Callable[[], None] = lambda: None
+    ) -> None:
         self._output = output
         self._tasks = tasks
+        self._guard = guard
         self._run = 0
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
         """Write one batch; what a task raises ends the query."""
         if not self._run:
-            query = rows.sparkSession.sparkContext.getLocalProperty(_QUERY_ID)
+            query = rows.sparkSession.sparkContext.getLocalProperty(_QUERY_ID) or ""
             # A checkpoint that was deleted and made again counts its batches from 0 again.
-            self._output = replace(self._output, name=f"{self._output.name}.{query}")
+            self._output = replace(self._output, name=query_name(self._output.name, query))
             self._run = _begin_run(self._output)
+            self._guard()
         task = self.task(self._output, batch, self._run)
         tasks = self._tasks or shuffle_partitions(rows.sparkSession)
         try:
@@ -81,12 +85,23 @@ class OnceSink:
         """
         output = replace(self._output, connection=self._output.connection.within(_RELEASE_LIMIT))
         with suppress(PenstockError):
-            if _begin_run(output, after=self._run):
-                for number in range(tasks):
-                    name = task_name(output.name, number)
-                    TransactionalProducer(
-                        output.connection, name, timeout=TRANSACTION_TIMEOUT
-                    ).close()
+            end_run(output, tasks=tasks, after=self._run)
+
+
+def query_name(name: str, query: str) -> str:
+    """Return the name of a query with this id, under which its positions are kept."""
+    return f"{name}.{query}"
+
+
+def end_run(output: Output, *, tasks: int, after: int | None = None) -> None:
+    """End the run of a query: nothing of it is under way then, and its tasks write no more.
+
+    Nothing happens if the last run is not this one; without ``after`` whichever it is ends.
+    """
+    if _begin_run(output, after=after):
+        for number in range(tasks):
+            name = task_name(output.name, number)
+            TransactionalProducer(output.connection, name, timeout=TRANSACTION_TIMEOUT).close()
 
 
 def _begin_run(output: Output, *, after: int | None = None) -> int:

@@ -1,16 +1,22 @@
 """One pipeline on Spark: its inputs, its function, its output, as a query that can be started."""
 
+import hashlib
+import json
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.backbone.site import Site
-from penstock.core.graph import Data, Graph, Lake, OnLog, Pipeline, RealTime, Table
+from penstock.core.graph import Data, Graph, Lake, Pipeline, RealTime, Table
 from penstock.errors import DefinitionError, Problem
+from penstock.pipelines.checkpoint import Files
 from penstock.pipelines.failures import of_definition
+from penstock.pipelines.generations import Generations
 from penstock.pipelines.kept import identity_of, kept_pieces
 from penstock.pipelines.laketable import lake_path, lake_rows
 from penstock.pipelines.reading import (
@@ -24,10 +30,21 @@ from penstock.pipelines.reading import (
 from penstock.pipelines.rollups.native import native_panes, why_not_native
 from penstock.pipelines.rollups.plan import streamed_panes
 from penstock.pipelines.sinks import once_writer, stream_writer
+from penstock.pipelines.stateful import steps_behind
 from penstock.pipelines.writers import refuse_other_checkpoint
 from penstock.pipelines.writing import log_rows, typed
 
-__all__ = ["checkpoint_of", "held_slots", "output_of", "pane_rows", "prepared_query", "start_query"]
+__all__ = [
+    "Run",
+    "checkpoint_of",
+    "current_run",
+    "held_slots",
+    "output_of",
+    "pane_rows",
+    "prepared_query",
+    "program_of",
+    "start_query",
+]
 
 
 def held_slots(pipeline: Pipeline) -> int:
@@ -43,7 +60,7 @@ def held_slots(pipeline: Pipeline) -> int:
 
 
 def checkpoint_of(graph: Graph, pipeline: Pipeline, site: Site) -> str:
-    """Return where a pipeline's progress and state are kept."""
+    """Return where the first generation of a pipeline keeps its progress and state."""
     root = site.settings.spark.checkpoint_dir or str(site.places.checkpoints)
     return f"{root.rstrip('/')}/{graph.app}/{pipeline.name}"
 
@@ -67,24 +84,93 @@ def output_of(pipeline: Pipeline, frame_of: Callable[[Data], DataFrame]) -> Data
     return typed(result, pipeline)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run of a pipeline: its name, where it goes on from, and where it writes."""
+
+    pipeline: Pipeline
+    name: str
+    checkpoint: str
+    into: Data
+    guard: Callable[[], None] = lambda: None
+    """Raises FencedError when this checkpoint is no longer the one to run from."""
+    beside: bool = False
+    """Whether it computes the next generation: it ends with its input, and sets nothing aside."""
+
+
+def current_run(graph: Graph, pipeline: Pipeline, site: Site, spark: SparkSession) -> Run:
+    """Return the run that goes on with a pipeline; FencedError while a rebuild switches over."""
+    base = checkpoint_of(graph, pipeline, site)
+    checkpoint, guard = Generations(Files(spark), base, name=pipeline.name).running()
+    return Run(
+        pipeline=pipeline,
+        name=f"{graph.app}.{pipeline.name}",
+        checkpoint=checkpoint,
+        into=pipeline.writes,
+        guard=guard,
+    )
+
+
 def start_query(
     graph: Graph, pipeline: Pipeline, site: Site, spark: SparkSession
 ) -> StreamingQuery:
     """Start the pipeline as a stream, from where its checkpoint stands."""
-    return prepared_query(graph, pipeline, site, spark)()
+    return prepared_query(graph, current_run(graph, pipeline, site, spark), site, spark)()
 
 
 def prepared_query(
-    graph: Graph, pipeline: Pipeline, site: Site, spark: SparkSession, *, lossy: bool = False
+    graph: Graph, run: Run, site: Site, spark: SparkSession, *, lossy: bool = False
 ) -> Callable[[], StreamingQuery]:
-    """Return what starts the pipeline; so far nothing was touched but a checkpoint of its own.
+    """Return what starts a run; so far nothing was touched but a checkpoint of its own.
 
     ``lossy``: what is gone from its topics is stepped over; else that ends the query.
 
     Raises DefinitionError where it is wrong, ConfigurationError where its checkpoint is another's.
     """
-    real_time = isinstance(pipeline.trigger, RealTime)
-    lookups = pipeline.lookups
+    pipeline, real_time = run.pipeline, isinstance(run.pipeline.trigger, RealTime)
+    try:
+        written = replace(pipeline, writes=run.into)
+        output = (
+            None
+            if pipeline.aggregation
+            else output_of(written, _frames(written, site, spark, lossy=lossy))
+        )
+        now = identity_of(pipeline, spark, output)
+        pieces = kept_pieces(spark, run.checkpoint, pipeline, now)
+        if isinstance(run.into, Lake):
+            path = lake_path(run.into.name, site)
+            refuse_other_checkpoint(spark, pipeline, run.into, path, checkpoint=run.checkpoint)
+        if isinstance(run.into, Lake) or real_time:
+            writer = stream_writer(_given(output), run.into, site)
+        elif output is None:
+            # Panes come from the partitions of the state, which never change.
+            rows = pane_rows(graph, written, site, spark, buckets=pieces, lossy=lossy)
+            if run.beside:
+                rows = rows.where(F.col("topic") == run.into.topic.name)
+            writer = once_writer(rows, run.into, site, run.name, tasks=None, guard=run.guard)
+        else:
+            rows = log_rows(output, run.into)
+            writer = once_writer(rows, run.into, site, run.name, tasks=pieces, guard=run.guard)
+        writer = writer.queryName(run.name).option("checkpointLocation", run.checkpoint)
+    except Exception as error:
+        raise of_definition(error, pipeline) from error
+    return partial(_start, _triggered(writer, pipeline, once=run.beside), pipeline, spark)
+
+
+def program_of(pipeline: Pipeline, site: Site, spark: SparkSession) -> str:
+    """Return a fingerprint of all that a pipeline computes, as far as its plan shows it."""
+    output = None if pipeline.aggregation else output_of(pipeline, _frames(pipeline, site, spark))
+    told: list[Any] = [identity_of(pipeline, spark, output).to_json()]
+    if output is not None:
+        told += steps_behind(output, [data.name for data in pipeline.reads])
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+def _frames(
+    pipeline: Pipeline, site: Site, spark: SparkSession, *, lossy: bool = False
+) -> Callable[[Data], DataFrame]:
+    """Return what gives the inputs of a pipeline."""
+    real_time, lookups = isinstance(pipeline.trigger, RealTime), pipeline.lookups
 
     def frame_of(data: Data) -> DataFrame:
         if isinstance(data, Lake):
@@ -98,28 +184,13 @@ def prepared_query(
         observed = None if real_time else observed_name(pipeline.name, data)
         return records(rows, data, observed=observed)
 
-    try:
-        name, into = f"{graph.app}.{pipeline.name}", pipeline.writes
-        checkpoint = checkpoint_of(graph, pipeline, site)
-        output = None if pipeline.aggregation else output_of(pipeline, frame_of)
-        now = identity_of(pipeline, spark, output)
-        pieces = kept_pieces(spark, checkpoint, pipeline, now)
-        if output is None:
-            # Panes come from the partitions of the state, which never change.
-            rows = pane_rows(graph, pipeline, site, spark, buckets=pieces, lossy=lossy)
-            writer = once_writer(rows, _on_log(pipeline), site, name=name, tasks=None)
-        elif isinstance(into, Lake) or real_time:
-            if isinstance(into, Lake):
-                path = lake_path(into.name, site)
-                refuse_other_checkpoint(spark, pipeline, into, path, checkpoint=checkpoint)
-            writer = stream_writer(output, into, site)
-        else:
-            rows = log_rows(output, into)
-            writer = once_writer(rows, into, site, name=name, tasks=pieces)
-        writer = writer.queryName(name).option("checkpointLocation", checkpoint)
-    except Exception as error:
-        raise of_definition(error, pipeline) from error
-    return partial(_start, _triggered(writer, pipeline), pipeline, spark)
+    return frame_of
+
+
+def _given(output: DataFrame | None) -> DataFrame:
+    if output is None:
+        raise TypeError("windows give streams and tables")
+    return output
 
 
 def _start(writer: Any, pipeline: Pipeline, spark: SparkSession) -> StreamingQuery:
@@ -145,9 +216,9 @@ def pane_rows(
 
     Its state is cut into so many ``buckets``, for as long as it has a checkpoint.
     """
-    (data,), into = pipeline.reads, _on_log(pipeline)
-    if isinstance(data, Lake):
-        raise TypeError(f"{pipeline.name}: windows are over streams")
+    (data,), into = pipeline.reads, pipeline.writes
+    if isinstance(data, Lake) or isinstance(into, Lake):
+        raise TypeError(f"{pipeline.name}: windows are over streams, into streams and tables")
     topic = data.topic.name
     rows = topic_rows(spark, site.connection, topic, per_batch=per_batch, lossy=lossy)
     observed = observed_name(pipeline.name, data)
@@ -156,14 +227,10 @@ def pane_rows(
     return streamed_panes(rows, graph, pipeline, buckets=buckets, observed=observed)
 
 
-def _on_log(pipeline: Pipeline) -> OnLog:
-    if isinstance(pipeline.writes, Lake):
-        raise TypeError(f"{pipeline.name}: windows give streams and tables")
-    return pipeline.writes
-
-
-def _triggered(writer: Any, pipeline: Pipeline) -> Any:
+def _triggered(writer: Any, pipeline: Pipeline, *, once: bool = False) -> Any:
     trigger = pipeline.trigger
+    if once:
+        return writer.outputMode(pipeline.output).trigger(availableNow=True)
     if isinstance(trigger, RealTime):
         # Real-time mode knows no other output mode; for a plan without state it is append.
         span = f"{round(trigger.checkpoint_every.total_seconds() * 1000)} milliseconds"

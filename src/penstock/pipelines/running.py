@@ -13,14 +13,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.backbone.site import Site
 from penstock.backbone.topics import Topics
 from penstock.core.exposition import series
-from penstock.core.graph import Graph, Lake, Pipeline, RealTime
+from penstock.core.graph import Graph, Lake, RealTime
 from penstock.core.report import PartReport, PartState
 from penstock.errors import PenstockError, TransientError
 from penstock.pipelines.checkpoint import Offsets, committed_offsets
 from penstock.pipelines.failures import UNKNOWN, of_query
 from penstock.pipelines.joins import ENDLESS, HINT, joins_streams, keeps_rows_for_ever
 from penstock.pipelines.measures import Measures
-from penstock.pipelines.plan import checkpoint_of
+from penstock.pipelines.plan import Run
 from penstock.pipelines.progress import (
     Progress,
     dropped_rows,
@@ -39,6 +39,8 @@ __all__ = ["RunningPipeline"]
 _ASK_LIMIT = timedelta(seconds=2)
 """For questions whose answer is worth little when it comes late."""
 _SAVE_SECONDS = 10.0
+_GUARD_SECONDS = 5.0
+"""How often a run looks whether it was rebuilt; its sink finds out at once."""
 _LOG = logging.getLogger("penstock.pipelines")
 
 
@@ -52,40 +54,47 @@ class RunningPipeline:
     """
 
     def __init__(
-        self,
-        graph: Graph,
-        pipeline: Pipeline,
-        site: Site,
-        query: StreamingQuery,
-        spark: SparkSession,
+        self, graph: Graph, run: Run, site: Site, query: StreamingQuery, spark: SparkSession
     ) -> None:
-        self.pipeline = pipeline
+        self.pipeline = pipeline = run.pipeline
+        self._run = run
         self.query = query
         """The query that runs now; another one may take its place and go on."""
         self._site = site
         self._real_time = isinstance(pipeline.trigger, RealTime)
         self._sweeper = Sweeper(graph, pipeline, site, spark, into=graph.dead_letters.name)
-        checkpoint = checkpoint_of(graph, pipeline, site)
         self._late: LateSweeper | None = None
         if pipeline.aggregation and not why_not_native(pipeline):
-            self._late = LateSweeper(graph, pipeline, site, spark, checkpoint)
+            self._late = LateSweeper(graph, pipeline, site, spark, run.checkpoint)
         self._sweepers = [each for each in (self._sweeper, self._late) if each is not None]
         self._topics = Topics(site.connection.within(_ASK_LIMIT))
         self._measures = Measures(native=self._late is not None)
         self._earlier = [0] * len(self._sweepers)
         """What the sweepers have written of batches that an earlier run had finished."""
         self._seen = (-1, "")
-        self.reached = committed_offsets(spark, checkpoint)
+        self.reached = committed_offsets(spark, run.checkpoint)
         """The offsets before which all work is done."""
         self._unswept = dict(self.reached)
         self._trouble = ""
         self._saved_at = -_SAVE_SECONDS
+        self._guarded_at = time.monotonic()
         self._before = (time.monotonic(), 0, 0)
         self._standing = {"writes": "at least once"} if self._real_time else {}
         self._joins_seen = False
 
     def look(self) -> PartReport:
         """Catch up with the query's progress and return a report; raise what ended the query."""
+        try:
+            return self._look()
+        except PenstockError:
+            # Whatever it looks like: if it was rebuilt, that is the reason.
+            self._run.guard()
+            raise
+
+    def _look(self) -> PartReport:
+        if time.monotonic() - self._guarded_at > _GUARD_SECONDS:
+            self._run.guard()
+            self._guarded_at = time.monotonic()
         ended = self.query.exception()
         self._trouble = ""
         try:

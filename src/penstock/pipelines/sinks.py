@@ -3,6 +3,7 @@
 Exactly once, but for real-time mode: there a topic gets a repeated batch once more.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -46,15 +47,23 @@ def stream_writer(output: DataFrame, data: Data, site: Site) -> Any:
     return log_rows(output, data).writeStream.format("kafka").options(**topic_options(data, site))
 
 
-def once_writer(rows: DataFrame, data: OnLog, site: Site, *, name: str, tasks: int | None) -> Any:
+def once_writer(
+    rows: DataFrame,
+    data: OnLog,
+    site: Site,
+    name: str,
+    *,
+    tasks: int | None,
+    guard: Callable[[], None] = lambda: None,
+) -> Any:
     """Return the writer of rows for topics, each once for readers of committed records.
 
     Rows are those of ``log_rows``, or say themselves to which topic they go. The query's progress
-    counts them as ``WRITTEN``. ``tasks``: see ``OnceSink``.
+    counts them as ``WRITTEN``. ``tasks`` and ``guard``: see ``OnceSink``.
     """
     output = Output(site.connection, name, data.topic.name, data.topic.partitioning)
     counted = rows.observe(name, F.count(F.lit(1)).alias(WRITTEN))
-    return counted.writeStream.foreachBatch(OnceSink(output, tasks=tasks))
+    return counted.writeStream.foreachBatch(OnceSink(output, tasks=tasks, guard=guard))
 
 
 def rows_writer(output: DataFrame, site: Site) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-__all__ = ["state_aspects"]
+__all__ = ["state_aspects", "steps_behind"]
 
 _SECOND = 1_000_000
 _KINDS = {
@@ -54,6 +54,12 @@ def state_aspects(frame: DataFrame, inputs: Sequence[str]) -> dict[str, str]:
         fed = [line for child in _several(operator.children()) for line in _feeding(child, inputs)]
         found[f"{name}, of"] = "; ".join(dict.fromkeys(fed))
     return found
+
+
+def steps_behind(frame: DataFrame, inputs: Sequence[str]) -> list[str]:
+    """Return what is computed behind the last operator with state; all, of a plan without."""
+    plan: Any = frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - PySpark has no other way
+    return list(_feeding(plan, inputs))
 
 
 def _operators(node: Any, inputs: Sequence[str]) -> Iterator[Any]:

@@ -73,13 +73,6 @@ def test_each_change_is_told_with_what_was_and_what_is(change, told):
     assert COUNTED.changes(replace(COUNTED, **change)) == [told]
 
 
-def test_a_lake_table_takes_no_other_columns():
-    before = replace(COUNTED, output=said("kept", "lake", word="text", gone="int"))
-    now = replace(COUNTED, output=said("kept", "lake", word="text"))
-
-    assert before.changes(now) == ["kept: gone: was int, is nothing"]
-
-
 def test_a_refusal_says_all_changes_the_versions_and_the_way_out():
     with pytest.raises(ConfigurationError) as refusal:
         refuse("count", ["a: was b, is c"], made_with="4.1.0", now=COUNTED)

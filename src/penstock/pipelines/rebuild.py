@@ -1,0 +1,252 @@
+"""A pipeline computed anew from the log, beside the one that runs, and put in its place.
+
+See ``generations`` for the steps. What a rebuild sets aside (dead letters, late records) was
+reported by the run that it replaces, and is not reported again.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.backbone.site import Site
+from penstock.backbone.topics import Topics
+from penstock.core.graph import Data, Graph, Lake, Pipeline, RealTime, Stream
+from penstock.errors import ConfigurationError
+from penstock.machine.locks import FileLock
+from penstock.pipelines.checkpoint import Files, committed_offsets, offsets_of
+from penstock.pipelines.engine import find_pipeline
+from penstock.pipelines.failures import of_query
+from penstock.pipelines.generations import Generations, Standing
+from penstock.pipelines.handover import Handover
+from penstock.pipelines.plan import Run, checkpoint_of, prepared_query, program_of
+from penstock.pipelines.session import session
+
+__all__ = ["Rebuilt", "Watching", "rebuild_pipeline", "refuse_rebuild"]
+
+_LOOK_SECONDS = 0.5
+_SHORT_ROUND_SECONDS = 15.0
+"""What came during a round that was so short is left to the new generation."""
+_GAIN = 0.7
+"""A round that took more of the time of the round before does not get nearer to the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """What a rebuild did."""
+
+    output: str
+    changed: int | None
+    """Keys of a table that are different now, or records that were added to a stream."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watching:
+    """Who is told how far a rebuild is: offsets done of all there are, and each durable step."""
+
+    progress: Callable[[int, int], None] = lambda _done, _total: None
+    step: Callable[[str], None] = lambda _step: None
+
+
+def refuse_rebuild(graph: Graph, name: str, *, append: bool) -> Pipeline:
+    """Return the pipeline of this name; ConfigurationError where it cannot be rebuilt, and why."""
+    pipeline = find_pipeline(graph, name)
+    data = pipeline.writes
+    if isinstance(pipeline.trigger, RealTime):
+        raise ConfigurationError(
+            f"{name} runs in real-time mode, where nothing fences the one that runs",
+            code="rebuild.real-time",
+            hint="give it a new name, and stop the old one",
+        )
+    if isinstance(data, Stream) and not append:
+        raise ConfigurationError(
+            f"{name} writes the stream {data.name}, and what was written there stays",
+            code="rebuild.stream",
+            detail="its readers have seen the old records; the new ones would come behind them",
+            hint=f"penstock rebuild {name} --append, or give it and its stream new names",
+        )
+    others = [edge.start for edge in graph.edges() if edge.end == data.name and edge.start != name]
+    if others and not isinstance(data, Stream):
+        raise ConfigurationError(
+            f"{data.name} is written by {', '.join(others)}, too",
+            code="rebuild.shared",
+            detail="what they have written cannot be told from what this pipeline has",
+            hint="give the pipeline an output of its own",
+        )
+    if isinstance(data, Lake) and (readers := _stream_readers(graph, data)):
+        raise ConfigurationError(
+            f"{data.name} is read as a stream by {', '.join(readers)}",
+            code="rebuild.read-as-stream",
+            detail="a table that is replaced is no stream of additions any more",
+            hint="give the pipeline and its table new names",
+        )
+    return pipeline
+
+
+def _stream_readers(graph: Graph, data: Data) -> list[str]:
+    return [
+        part.name
+        for part in graph.parts
+        if isinstance(part, Pipeline) and data in part.reads and data not in part.lookups
+    ]
+
+
+def rebuild_pipeline(
+    graph: Graph,
+    name: str,
+    site: Site,
+    *,
+    append: bool = False,
+    trimmed: bool = False,
+    watching: Watching | None = None,
+) -> Rebuilt | None:
+    """Compute a pipeline anew and switch over; None if ``site.stop`` ended it before the switch.
+
+    May be killed at any moment and called again: it goes on, or finishes. Until the switch whoever
+    runs the pipeline is not disturbed; then that run is fenced, and the next one goes on from the
+    new generation. Topics must have been declared.
+
+    ConfigurationError: it cannot be rebuilt (``rebuild.*``); with ``trimmed`` an input need not
+    begin at its beginning.
+    """
+    pipeline = refuse_rebuild(graph, name, append=append)
+    lock = FileLock(site.places.home / f"rebuild-{graph.app}.{name}.lock")
+    if not lock.acquire():
+        raise ConfigurationError(f"{name} is being rebuilt already", code="rebuild.running")
+    with lock, session(site.settings, site.places, name=f"{graph.app}.{name}.rebuild") as spark:
+        found = _Rebuild(graph, pipeline, site, spark, watching or Watching())
+        try:
+            return found.run(trimmed=trimmed)
+        except (PySparkException, Py4JError) as error:
+            raise of_query(error, pipeline) from error
+
+
+class _Rebuild:
+    """One call; all that lasts is in the generations."""
+
+    def __init__(
+        self, graph: Graph, pipeline: Pipeline, site: Site, spark: SparkSession, watching: Watching
+    ) -> None:
+        self._graph = graph
+        self._pipeline = pipeline
+        self._site = site
+        self._spark = spark
+        self._watching = watching
+        base = checkpoint_of(graph, pipeline, site)
+        self._generations = Generations(Files(spark), base, name=pipeline.name)
+        self._handover = Handover(f"{graph.app}.{pipeline.name}", pipeline, site, spark)
+        self._topics = Topics(site.connection)
+
+    def run(self, *, trimmed: bool) -> Rebuilt | None:
+        program = program_of(self._pipeline, self._site, self._spark)
+        standing = self._tidied(self._generations.read())
+        if standing.step == "switching":
+            done = self._switch(standing)
+            if standing.program == program:
+                return done
+            standing = self._generations.read()
+        if not trimmed:
+            self._refuse_trimmed()
+        if standing.step != "computing" or standing.program != program:
+            standing = self._tidied(self._at(standing.computing(program), "computing"))
+        if not self._compute(standing.next):
+            return None
+        return self._switch(self._at(standing.switching(), "switching"))
+
+    def _at(self, standing: Standing, step: str) -> Standing:
+        self._generations.write(standing)
+        self._watching.step(step)
+        return standing
+
+    def _refuse_trimmed(self) -> None:
+        cut = [
+            f"{data.name}[{number}] begins at offset {low}"
+            for data in self._pipeline.reads
+            if isinstance(data, Stream)
+            for number, (low, _) in self._topics.ends(data.topic.name).items()
+            if low
+        ]
+        if cut:
+            raise ConfigurationError(
+                f"{self._pipeline.name} cannot be computed from the beginning of its input",
+                code="rebuild.trimmed",
+                detail="retention has deleted it: " + "; ".join(cut),
+                hint=f"penstock rebuild {self._pipeline.name} --trimmed computes it from the rest",
+            )
+
+    def _switch(self, standing: Standing) -> Rebuilt:
+        """Fence who runs, make the output right, and make the next generation the current one."""
+        old, next_ = map(self._generations.checkpoint, (standing.current, standing.next))
+        step = self._watching.step
+        changed = self._handover.switch(standing.next, old=old, new=next_, step=step)
+        step("written")
+        self._tidied(self._at(standing.switched(), "switched"))
+        return Rebuilt(self._pipeline.writes.name, changed)
+
+    def _tidied(self, standing: Standing) -> Standing:
+        """Remove what is left of generations that are of no use any more."""
+        if not standing.left:
+            return standing
+        for number in standing.left:
+            self._handover.remove(self._generations.checkpoint(number))
+        for number in (*standing.left, standing.current):
+            self._handover.remove_shadow(number)
+        return self._at(standing.tidied(), "tidied")
+
+    def _compute(self, number: int) -> bool:
+        """Compute all there is, and what came meanwhile, until nearly nothing comes any more."""
+        into = self._handover.shadow(number)
+        if not isinstance(into, Lake):
+            self._topics.declare([into.topic])
+        run = Run(
+            pipeline=self._pipeline,
+            name=self._handover.run_name(number),
+            checkpoint=self._generations.checkpoint(number),
+            into=into,
+            beside=True,
+        )
+        before = float("inf")
+        while True:
+            began = time.monotonic()
+            query = prepared_query(self._graph, run, self._site, self._spark)()
+            if not self._follow(query, run.checkpoint):
+                return False
+            took = time.monotonic() - began
+            if took < _SHORT_ROUND_SECONDS or took > _GAIN * before:
+                self._watching.step("computed")
+                return True
+            before = took
+
+    def _follow(self, query: StreamingQuery, checkpoint: str) -> bool:
+        """Tell how far a query is until it ends; False if it was stopped."""
+        reached = committed_offsets(self._spark, checkpoint)
+        try:
+            while query.isActive and not self._site.stop.wait(_LOOK_SECONDS):
+                last: Any = query.lastProgress
+                for source in last["sources"] if last else ():
+                    reached |= offsets_of(source["endOffset"])
+                self._watching.progress(*self._done(reached))
+        finally:
+            stopped = query.isActive
+            query.stop()
+        if (ended := query.exception()) is not None:
+            raise of_query(ended, self._pipeline)
+        if stopped or self._site.stop.is_set():
+            return False
+        self._watching.progress(*self._done(committed_offsets(self._spark, checkpoint)))
+        return True
+
+    def _done(self, reached: dict[tuple[str, int], int]) -> tuple[int, int]:
+        done = total = 0
+        for data in self._pipeline.reads:
+            if isinstance(data, Lake) or data in self._pipeline.lookups:
+                continue
+            for number, (low, high) in self._topics.ends(data.topic.name, committed=True).items():
+                total += high - low
+                done += min(max(reached.get((data.topic.name, number), low) - low, 0), high - low)
+        return done, total

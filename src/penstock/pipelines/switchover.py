@@ -1,0 +1,132 @@
+"""The output of a rebuilt pipeline, put in the place of the old one.
+
+Nobody else writes the output at this moment. Each of these may be killed and called again: what was
+done is then found done, and readers of committed records have seen the old output or the new one.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from itertools import islice
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
+
+from penstock.backbone.connection import Connection
+from penstock.backbone.logrange import Offset
+from penstock.backbone.logreader import LogReader
+from penstock.backbone.logrecord import LogRecord
+from penstock.backbone.positions import PositionStore, position_group
+from penstock.backbone.topics import Topics
+from penstock.backbone.transactions import TransactionalProducer
+from penstock.core.graph import Lake
+from penstock.pipelines.laketable import make_table, table_exists
+from penstock.pipelines.reading import topic_rows
+
+__all__ = ["append_stream", "replace_lake", "replace_table"]
+
+SWITCH_LIMIT = timedelta(minutes=15)
+"""How long the difference of a table may take to be written; no broker allows more by default."""
+
+_COPIED_RECORDS = 10_000
+"""In one transaction."""
+_COMMITS = 10
+"""How often a commit is tried that another one came before."""
+_CONFLICT = "DELTA_CONCURRENT"
+_NO_MORE = 1 << 62
+"""The number of a batch that is never reached."""
+
+
+def replace_table(
+    spark: SparkSession, connection: Connection, name: str, *, old: str, new: str
+) -> int:
+    """Make a table equal to another, in one transaction; return how many keys were different.
+
+    Keys that are new or have another value are written, those that are no more are deleted.
+    """
+    count = 0
+    with TransactionalProducer(connection, name, timeout=SWITCH_LIMIT) as producer:
+        # Only now the tables stand: whoever was killed here has its transaction ended.
+        before, after = (_latest(spark, connection, topic) for topic in (old, new))
+        joined = before.alias("old").join(after.alias("new"), "key", "full_outer")
+        changes = joined.where("not (old.value <=> new.value)").select("key", "new.value")
+        for row in changes.toLocalIterator():
+            if not count:
+                producer.begin()
+            value = None if row["value"] is None else bytes(row["value"])
+            producer.send(old, key=bytes(row["key"]), value=value)
+            count += 1
+        if count:
+            producer.commit()
+    return count
+
+
+def append_stream(connection: Connection, name: str, *, old: str, new: str) -> int:
+    """Write the records of one stream behind those of another, each once; return how many.
+
+    They keep key, value, headers, timestamp and the number of their partition.
+    """
+    topics, reader, count = Topics(connection), LogReader(connection), 0
+    with TransactionalProducer(connection, name) as producer:
+        # Only now the position stands: whoever was killed here has its transaction ended.
+        done = PositionStore(connection).read(name)
+        for number, (low, high) in topics.ends(new, committed=True).items():
+            begin = done.get((new, number), low)
+            if begin < high:
+                records = reader.read(new, start=Offset(begin), partitions=[number])
+                while chunk := list(islice(records, _COPIED_RECORDS)):
+                    _append(producer, chunk, name, into=old)
+                    count += len(chunk)
+    return count
+
+
+def _append(
+    producer: TransactionalProducer, chunk: Sequence[LogRecord], name: str, *, into: str
+) -> None:
+    producer.begin()
+    for record in chunk:
+        producer.send(
+            into,
+            key=record.key,
+            value=record.value,
+            headers=record.headers,
+            partition=record.partition,
+            timestamp_at=record.timestamp_at,
+        )
+    last = chunk[-1]
+    done = {(last.topic, last.partition): last.offset + 1}
+    producer.commit(done, group=position_group(name))
+
+
+def replace_lake(
+    spark: SparkSession, data: Lake[Any], *, old: str, new: str, fenced: str | None
+) -> None:
+    """Make a lake table hold what another holds, in one commit; its history keeps what it held.
+
+    ``fenced`` is the id of the query that wrote it: by the same commit all its batches count as
+    written, so that it adds nothing any more.
+    """
+    if not table_exists(spark, old):
+        make_table(spark, data, old)
+    writer: Any = spark.read.format("delta").load(new).write.format("delta").mode("overwrite")
+    writer = writer.option("overwriteSchema", "true").partitionBy(*data.partition_columns)
+    if fenced is not None:
+        # A commit that was made is not made again, either.
+        writer = writer.option("txnAppId", fenced).option("txnVersion", str(_NO_MORE))
+    for left in reversed(range(_COMMITS)):
+        try:
+            writer.save(old)
+        except PySparkException as error:
+            # The old writer, or the upkeep of the table, was faster.
+            if not left or _CONFLICT not in str(error):
+                raise
+        else:
+            return
+
+
+def _latest(spark: SparkSession, connection: Connection, topic: str) -> DataFrame:
+    """Return the last value of each key of a table; null: it was deleted."""
+    ends = Topics(connection).ends(topic, committed=True)
+    rows = topic_rows(spark, connection, topic, over=ends)
+    return rows.groupBy("key").agg(F.max_by("value", "offset").alias("value"))

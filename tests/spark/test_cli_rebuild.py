@@ -1,0 +1,78 @@
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from penstock.backbone.logreader import LogReader
+from penstock.backbone.producer import Producer
+from penstock.cli.main import main
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(500)]
+
+APP = """
+from penstock import App, record
+
+app = App("{name}")
+
+@record(key="word")
+class Word:
+    word: str
+
+@record(key="word")
+class Count:
+    word: str
+    count: int
+
+words = app.stream("{name}.words", Word)
+counts = app.table("{name}.counts", Count)
+copies = app.stream("{name}.copies", Word)
+
+@app.pipeline(reads=words, writes=counts)
+def count(words):
+    return words.groupBy("word").count()
+
+@app.pipeline(reads=words, writes=copies)
+def copied(words):
+    return words
+"""
+
+
+@pytest.fixture
+def penstock(kafka, tmp_path, monkeypatch, capsys):
+    """Give the command, connected to the test's broker, in a directory of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PENSTOCK_KAFKA_BOOTSTRAP", kafka.bootstrap)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+    def run(*words: str) -> tuple[int, str, str]:
+        code = main(words)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def test_a_pipeline_that_never_ran_is_rebuilt_from_the_log(spark, penstock, kafka, topic):
+    name = topic.name("rebuild")
+    Path("app.py").write_text(APP.format(name=name))
+    assert penstock("topics", "apply")[0] == 0
+    with Producer(kafka) as producer:
+        for word in (b"a", b"b", b"a"):
+            producer.send(f"{name}.words", key=word, value=b'{"word":"%s"}' % word)
+
+    code, out, err = penstock("rebuild", "count", "--json")
+    assert (code, msgspec.json.decode(out)) == (0, {"output": f"{name}.counts", "changed": 2})
+    said = err.splitlines()
+    assert said[0] == "rebuilding count"
+    assert said[-2:] == ["count: the run that was there has ended", "count: switched over"]
+    values = [
+        msgspec.json.decode(record.value or b"")
+        for record in LogReader(kafka).read(f"{name}.counts")
+    ]
+    assert {value["word"]: value["count"] for value in values} == {"a": 2, "b": 1}
+
+    code, out, _ = penstock("rebuild", "app.py", "count", "--json")
+    assert (code, msgspec.json.decode(out)["changed"]) == (0, 0)
+    code, _, err = penstock("rebuild", "app.py", "copied")
+    assert (code, "[rebuild.stream]" in err) == (1, True)
