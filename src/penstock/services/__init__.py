@@ -8,9 +8,9 @@ standby      copies of the state that other workers have; disk: both, for one wo
 calls        the user's function or class, with what it asks for given
 states       the states of one task; cells: the values of one; statecodec: them as bytes
 timerqueue   the timers of one task; eventtime: how far event time has come
-reactions    what is done about failures; deadletters: where what cannot be used goes
+reactions    what is done about failures; deadletters: where what cannot be used goes; blame: words
 tally        the counts of one task
-asyncstep    the same for a service that is awaited
+asyncstep    the same for a service that is awaited; panestep: for a windowed aggregation
 kinds        which kind of step runs a service
 task         one share of a service: handle, commit; what makes it durable is a seam
 delivery     exactly once, at least once and at most once, on Kafka
