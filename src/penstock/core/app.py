@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, Literal, Protocol, TypeVar
 
+from penstock.core.archive import PARTITIONED_BY
 from penstock.core.days import Day
 from penstock.core.graph import (
     DEFAULT_CONCURRENCY,
     DEFAULT_TIMEOUT,
     IDLE_AFTER,
     LAKE_HISTORY,
+    Archive,
     Connector,
     Data,
     Delivery,
@@ -62,6 +64,10 @@ Engine = Literal["spark", "services"]
 
 def _no_function(*_: Any) -> Any:
     raise TypeError("a windowed aggregation is declared, not called")
+
+
+def _unchanged(records: Any) -> Any:
+    return records
 
 
 def feedback(data: OnLog) -> Feedback:
@@ -236,6 +242,35 @@ class App:
         self._data.append(lake)
         return lake
 
+    def archive(self, stream: Stream[T], *, name: str | None = None) -> Archive[T]:
+        """Declare that a stream's records are kept in the lake, each with its place on the log.
+
+        A pipeline ``<name>.filling`` copies them, exactly once and for ever; dead letters stay out.
+        The table is called ``<stream>.archive`` unless it is given a name. What reads its
+        ``then_live`` gets this history before the log.
+        """
+        place = caller()
+        given: Any = stream
+        live = given.live if isinstance(given, Stream) else self._no_stream(given, place)
+        archive = Archive(
+            name=name or f"{live.name}.archive",
+            record=live.record,
+            partition_by=PARTITIONED_BY,
+            stream=live,
+            place=place,
+        )
+        self._data.append(archive)
+        self._parts.append(
+            Pipeline(
+                name=archive.filling,
+                function=_unchanged,
+                reads=(live,),
+                writes=archive,
+                place=place,
+            )
+        )
+        return archive
+
     def source(
         self,
         name: str,
@@ -347,6 +382,15 @@ class App:
             text = f"{part} names {data!r}, which is no stream or table"
             self._problems.append(Problem("part.not-data", text, hint, place))
         return tuple(kept)
+
+    def _no_stream(self, given: Any, place: Place | None) -> Stream[Any]:
+        """Keep as a problem that something is no stream, and return one in its place."""
+        name = str(getattr(given, "name", given))
+        streams = [data.name for data in self._data if isinstance(data, Stream)]
+        text = f"{name!r} is to be archived and is no stream"
+        self._problems.append(Problem("archive.of", text, did_you_mean(name, streams), place))
+        record: RecordType[Any] = RecordType(object, Schema(name=name, fields=()), place)
+        return Stream(name=name, record=record, topic=TopicSpec(name=name), place=place)
 
     def _fill(
         self, data: OnLog, given: type[T] | Aggregation, on: Engine, place: Place | None

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from penstock.core.archive import archive_problems
 from penstock.core.cycles import undeclared_cycles
 from penstock.core.graph import (
     Data,
@@ -112,13 +113,23 @@ def _pipelines(graph: Graph) -> Iterator[Problem]:
 
 def _declared(graph: Graph, part: Part, used: list[object]) -> Iterator[Problem]:
     known = [declared.name for declared in graph.data]
-    for data in used:
+    for data in _apart(used):
         if not isinstance(data, Stream | Table | Lake):
             text = f"{part.kind} {part.name!r} names {data!r}, which is no stream or table"
             yield Problem("part.not-data", text, did_you_mean(str(data), known), part.place)
         elif graph.find(data.name) != data:
             text = f"{part.kind} {part.name!r} uses {data.name!r}, which is not in {graph.app!r}"
             yield Problem("part.undeclared", text, did_you_mean(data.name, known), part.place)
+
+
+def _apart(used: list[object]) -> Iterator[object]:
+    """Yield a stream and its history as what they were declared as."""
+    for data in used:
+        if isinstance(data, Stream) and data.archive is not None:
+            yield data.live
+            yield data.archive
+        else:
+            yield data
 
 
 def _used(part: Part) -> list[object]:
@@ -153,5 +164,6 @@ _RULES: tuple[Callable[[Graph], Iterator[Problem]], ...] = (
     service_problems,
     aggregation_problems,
     lake_problems,
+    archive_problems,
     _cycles,
 )

@@ -3,7 +3,18 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from penstock.core.graph import Data, Edge, Graph, Lake, Part, Pipeline, RealTime, Service, Source
+from penstock.core.graph import (
+    Archive,
+    Data,
+    Edge,
+    Graph,
+    Lake,
+    Part,
+    Pipeline,
+    RealTime,
+    Service,
+    Source,
+)
 
 __all__ = ["counted", "describe", "draw_mermaid", "draw_text"]
 
@@ -58,6 +69,8 @@ def describe(node: Data | Part) -> str:
             mode = "real-time" if isinstance(node.trigger, RealTime) else "micro-batch"
             return f"pipeline, {mode}, {node.output}, {node.delivery.replace('_', ' ')}"
     words = f"{_singular(node.kind)} of {node.record.name}"
+    if isinstance(node, Archive):
+        return f"archive of {node.stream.name} by day"
     if isinstance(node, Lake):
         return (
             f"{words} by {', '.join(map(str, node.partition_by))}" if node.partition_by else words

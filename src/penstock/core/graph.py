@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
@@ -21,6 +21,7 @@ from penstock.errors import DefinitionError, Place, Problem
 __all__ = [
     "DEFAULT_CONCURRENCY",
     "DEFAULT_TIMEOUT",
+    "Archive",
     "Connector",
     "Data",
     "Delivery",
@@ -69,8 +70,15 @@ class Stream(Generic[T]):
     """How far ahead of the clock an event time is believed; None: any."""
     follows: Follows = "slowest"
     """Which partition the watermark follows."""
+    archive: Archive[T] | None = None
+    """Where its history is read before the log; None: the log alone is read."""
     place: Place | None = field(default=None, compare=False, repr=False)
     kind: Literal["stream"] = field(default="stream", init=False)
+
+    @property
+    def live(self) -> Stream[T]:
+        """The stream as it is declared, without its history."""
+        return self if self.archive is None else replace(self, archive=None)
 
     def where(self, condition: str) -> Selection:
         """Keep the records for which the expression is true; false and null are left out."""
@@ -121,6 +129,26 @@ class Lake(Generic[T]):
     def partition_columns(self) -> tuple[str, ...]:
         """The columns that the table is partitioned by."""
         return tuple(part.column if isinstance(part, Day) else part for part in self.partition_by)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archive(Lake[T]):
+    """All records of a stream in the lake, each with the place it had on the log."""
+
+    stream: Stream[T]
+
+    @property
+    def filling(self) -> str:
+        """The name of the pipeline that fills it."""
+        return f"{self.name}.filling"
+
+    @property
+    def then_live(self) -> Stream[T]:
+        """The stream with its history: what is archived, then the log, each record once.
+
+        It is read in place of the stream by pipelines and windowed aggregations on Spark.
+        """
+        return replace(self.stream, archive=self)
 
 
 OnLog: TypeAlias = Stream[Any] | Table[Any]
@@ -329,7 +357,10 @@ class Graph:
                 case Source():
                     yield Edge(part.name, part.into.name)
                 case Pipeline():
-                    yield from (Edge(data.name, part.name) for data in part.reads)
+                    for data in part.reads:
+                        yield Edge(data.name, part.name)
+                        if isinstance(data, Stream) and data.archive:
+                            yield Edge(data.archive.name, part.name)
                     yield Edge(part.name, part.writes.name)
                 case Service():
                     yield from (Edge(data.name, part.name) for data in part.reads)

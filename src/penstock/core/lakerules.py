@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from penstock.core.days import Day
-from penstock.core.graph import Graph, Lake, Pipeline
+from penstock.core.graph import Archive, Graph, Lake, Pipeline
 from penstock.core.place import did_you_mean
 from penstock.core.schema import Choice, Field, Scalar
 from penstock.errors import Problem
@@ -23,7 +23,8 @@ def lake_problems(graph: Graph) -> Iterator[Problem]:
     """Yield the problems of all lake tables."""
     for data in graph.data:
         if isinstance(data, Lake):
-            yield from _partitions(data)
+            if not isinstance(data, Archive):
+                yield from _partitions(data)
             yield from _spans(data)
     yield from _overwritten(graph)
 
