@@ -31,7 +31,7 @@ unit: setup ## the tests that need neither broker nor JVM
 
 chaos: setup ## play every fault scenario with several seeds (an hour)
 	$(BIN)/python tests/chaos/run.py
-	PENSTOCK_CHAOS_SEEDS="1 2 3" $(BIN)/pytest tests/spark/test_exactly_once.py tests/spark/test_lake_deaths.py -k many_deaths
+	PENSTOCK_CHAOS_SEEDS="1 2 3" $(BIN)/pytest tests/spark/test_exactly_once.py tests/spark/test_lake_deaths.py tests/spark/test_history.py -k many_deaths
 
 bench-services: setup ## services beside Kafka Streams and Quix (ten minutes)
 	$(BIN)/python bench/services/compare.py

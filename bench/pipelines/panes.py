@@ -42,6 +42,7 @@ from penstock.backbone.site import Site
 from penstock.core.graph import Graph, Pipeline
 from penstock.core.settings import Settings
 from penstock.machine.places import Places
+from penstock.pipelines.history import Histories
 from penstock.pipelines.plan import pane_rows
 from penstock.pipelines.reading import FETCHING, kafka_options
 from penstock.pipelines.session import session, shuffle_partitions
@@ -146,9 +147,8 @@ def penstock(name: str) -> Callable[[Ground], tuple[DataFrame, str]]:
             report=lambda _: None,
         )
         buckets = shuffle_partitions(ground.spark)
-        found = pane_rows(
-            ground.graph, part, site, ground.spark, buckets=buckets, per_batch=ground.per_batch
-        )
+        inputs = Histories(ground.graph, part, site, ground.spark, checkpoint=str(places.home))
+        found = pane_rows(ground.graph, part, inputs, buckets=buckets, per_batch=ground.per_batch)
         return found, "append"
 
     return rows

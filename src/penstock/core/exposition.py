@@ -33,6 +33,8 @@ CATALOGUE: Mapping[str, str] = {
     "watermark_behind_clock_seconds": "from the watermark to the clock",
     "watermark_behind_newest_seconds": "from the watermark to the newest event time seen",
     "newest_event_timestamp_seconds": "the newest event time seen, in seconds since 1970",
+    "history_records": "records of the histories that a pipeline reads before the log",
+    "history_records_left": "about how many of them are not read yet",
     "state_rows": "rows that the state of a pipeline holds",
     "state_memory_bytes": "memory that the state of a pipeline uses",
     "state_disk_bytes": "files that the state of a pipeline is kept in",

@@ -16,8 +16,10 @@ from penstock.core.report import PartReport
 from penstock.errors import ConfigurationError, TransientError
 from penstock.pipelines.checkpoint import committed_offsets
 from penstock.pipelines.failures import TRIMMED, UNKNOWN
+from penstock.pipelines.history import Histories
 from penstock.pipelines.plan import Run, current_run, prepared_query
 from penstock.pipelines.running import RunningPipeline
+from penstock.pipelines.settling import Settling
 from penstock.pipelines.trimmed import Gap, find_gaps, stopped_at
 
 __all__ = ["Attempts"]
@@ -35,6 +37,7 @@ class Attempts:
     - A query that ends because something is away is started again, after growing waits, from its
       checkpoint. Meanwhile the pipeline is degraded and says why. If that goes on for longer than
       ``spark.retry_for`` the error is raised.
+    - Its history is copied first, if it has one, and read; then it is started again for the log.
     - Where its input was trimmed before it was read it stops and names every gap; with
       ``spark.on_trimmed = "skip"`` it steps over them, and logs and reports how much was gone.
     - Everything else that ends a query is raised.
@@ -47,6 +50,7 @@ class Attempts:
         self._spark = spark
         self._topics = Topics(site.connection.within(_ASK_LIMIT))
         self._run: Run | None = None
+        self._settling: Settling | None = None
         self._prepared: Callable[[], StreamingQuery] | None = None
         self._running: RunningPipeline | None = None
         self._trouble: TransientError | None = None
@@ -61,7 +65,8 @@ class Attempts:
     def prepare(self) -> None:
         """Raise what is wrong with the pipeline or its checkpoint; nothing has begun then."""
         try:
-            self._prepared = self._prepare(self._gaps())
+            if self._settled():
+                self._prepared = self._prepare(self._gaps())
         except TransientError as error:
             self._later(error)
 
@@ -72,6 +77,8 @@ class Attempts:
         try:
             if self._trouble is not None and time.monotonic() < self._due_at:
                 return self._waiting(self._trouble)
+            if not self._settled():
+                return self._copying()
             if self._running is None or self._trouble is not None:
                 return self._follow(self._start())
             return self._follow(self._running)
@@ -85,6 +92,8 @@ class Attempts:
 
     def stop(self) -> None:
         """Stop the query; a batch under way is given up and done again later."""
+        if self._settling is not None:
+            self._settling.stop()
         if self._running is not None:
             self._running.query.stop()
 
@@ -148,6 +157,10 @@ class Attempts:
             # The gap is behind it, or nearly: nothing else may be missing.
             running.query.stop()
             self._start()
+        if running.histories.ended and not self._site.stop.is_set():
+            running.query.stop()
+            running.histories.finish()
+            self._start()
         return self._told(report)
 
     def _later(self, error: TransientError) -> PartReport:
@@ -162,6 +175,25 @@ class Attempts:
         _LOG.warning("%s; again in %g s", error.message, self._wait.total_seconds())
         self._wait = min(self._wait * 2, _LONGEST_WAIT)
         return self._waiting(error)
+
+    def _settled(self) -> bool:
+        """Whether its histories are ready to be read; they are being made so if not."""
+        if self._settling is None:
+            run = self._current_run()
+            histories = Histories(
+                self._graph, self.pipeline, self._site, self._spark, checkpoint=run.checkpoint
+            )
+            self._settling = Settling(histories, self.pipeline, self._spark)
+        return self._settling.ready()
+
+    def _copying(self) -> PartReport:
+        return PartReport(
+            part=self.pipeline.name,
+            kind="pipeline",
+            state="starting",
+            at=time.time(),
+            detail={"history": "being copied into the order of the log"},
+        )
 
     def _waiting(self, error: TransientError) -> PartReport:
         reason = f"{error.message}; it will be started again"

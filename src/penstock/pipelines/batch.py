@@ -13,13 +13,15 @@ from penstock.backbone.logspan import starts, stops
 from penstock.backbone.producer import Producer
 from penstock.backbone.site import Site
 from penstock.backbone.topics import Topics
-from penstock.core.graph import Data, Graph, Lake, OnLog, Pipeline, Table
+from penstock.core.graph import Archive, Data, Graph, Lake, OnLog, Pipeline, Stream, Table
 from penstock.core.report import Counts
 from penstock.core.topic import TopicSpec
+from penstock.pipelines.archive import archive_rows
 from penstock.pipelines.engine import find_pipeline
 from penstock.pipelines.failures import of_query
 from penstock.pipelines.gate import refused
 from penstock.pipelines.laketable import lake_path, lake_rows, stored_rows
+from penstock.pipelines.pastrange import PastRange
 from penstock.pipelines.plan import output_of
 from penstock.pipelines.reading import (
     DELETIONS,
@@ -87,7 +89,14 @@ def run_batch(
     with session(site.settings, site.places, name=f"{graph.app}.{name}.replay") as spark:
         try:
             with tasks_told(spark, progress):
-                run = _Batch(graph, pipeline, site, spark, ranges)
+                past = {
+                    data.name: PastRange.settled(
+                        graph, data.archive, site, spark, start=start, end=end
+                    )
+                    for data in pipeline.reads
+                    if isinstance(data, Stream) and data.archive is not None
+                }
+                run = _Batch(graph, pipeline, site, spark, ranges, past=past)
                 if pipeline.aggregation:
                     written = run.write_panes(output, late.name)
                 else:
@@ -111,12 +120,15 @@ class _Batch:
         site: Site,
         spark: SparkSession,
         ranges: Mapping[str, OffsetRange],
+        *,
+        past: Mapping[str, PastRange],
     ) -> None:
         self._graph = graph
         self._pipeline = pipeline
         self._site = site
         self._spark = spark
         self._ranges = ranges
+        self._past = past
         self._counted = {
             data.name: self._gate_counts(data)
             for data in pipeline.reads
@@ -191,6 +203,8 @@ class _Batch:
         return sum(high - low for low, high in ends.values())
 
     def _rows(self, data: OnLog) -> DataFrame:
+        if isinstance(data, Stream) and data.archive is not None:
+            return self._past[data.name].rows(self._site, self._spark)
         over = self._ranges[data.topic.name]
         return topic_rows(self._spark, self._site.connection, data.topic.name, over=over)
 
@@ -199,6 +213,8 @@ class _Batch:
             return lake_rows(self._spark, data, lake_path(data.name, self._site), streaming=False)
         if isinstance(data, Table) and data in self._pipeline.lookups:
             return latest_records(self._rows(data), data)
+        if isinstance(self._pipeline.writes, Archive):
+            return archive_rows(self._rows(data), self._pipeline.writes.stream)
         return records(self._rows(data), data)
 
 

@@ -7,11 +7,14 @@ from typing import Any, NamedTuple
 from pyspark.sql import SparkSession
 
 from penstock.backbone.logrecord import Partition
+from penstock.backbone.site import Site
+from penstock.core.graph import Graph
 
 __all__ = [
     "Files",
     "Offsets",
     "PlannedBatch",
+    "checkpoint_at",
     "committed_batches",
     "committed_offsets",
     "offsets_of",
@@ -21,6 +24,12 @@ __all__ = [
 ]
 
 Offsets = dict[Partition, int]
+
+
+def checkpoint_at(graph: Graph, pipeline: str, site: Site) -> str:
+    """Return where the progress and state of a pipeline are kept."""
+    root = site.settings.spark.checkpoint_dir or str(site.places.checkpoints)
+    return f"{root.rstrip('/')}/{graph.app}/{pipeline}"
 
 
 def committed_offsets(spark: SparkSession, checkpoint: str) -> Offsets:
@@ -94,16 +103,15 @@ class Files:
 
     def names(self, directory: str) -> list[str]:
         """Return the names of the files in a directory; none where there is no such directory."""
-        path = self._java.org.apache.hadoop.fs.Path(directory)
-        system = path.getFileSystem(self._configuration)
+        system, path = self._at(directory)
         if not system.exists(path):
             return []
         return [each.getPath().getName() for each in system.listStatus(path)]
 
     def text(self, file: str) -> str:
         """Return what a file holds."""
-        path = self._java.org.apache.hadoop.fs.Path(file)
-        stream = path.getFileSystem(self._configuration).open(path)
+        system, path = self._at(file)
+        stream = system.open(path)
         try:
             return str(self._java.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
         finally:
@@ -128,3 +136,23 @@ class Files:
         how[0] = rename.OVERWRITE
         context = fs.FileContext.getFileContext(path.toUri(), self._configuration)
         context.rename(context.makeQualified(unfinished), context.makeQualified(path), how)
+
+    def modified(self, directory: str) -> dict[str, int]:
+        """Return the names of the files in a directory, with their times in milliseconds."""
+        system, path = self._at(directory)
+        found = system.listStatus(path)
+        return {each.getPath().getName(): int(each.getModificationTime()) for each in found}
+
+    def set_modified(self, file: str, at: int) -> None:
+        """Say when a file was modified, in milliseconds, where the file system keeps that."""
+        system, path = self._at(file)
+        system.setTimes(path, at, -1)
+
+    def make(self, directory: str) -> None:
+        """Make a directory, where it is not there, and those above it."""
+        system, path = self._at(directory)
+        system.mkdirs(path)
+
+    def _at(self, text: str) -> tuple[Any, Any]:
+        path = self._java.org.apache.hadoop.fs.Path(text)
+        return path.getFileSystem(self._configuration), path

@@ -24,10 +24,16 @@ from penstock.pipelines.keys import key_of
 from penstock.pipelines.sqltext import Sql, all_of, coalesce, name, when
 from penstock.pipelines.values import Reading
 
-__all__ = ["REFUSED", "judged", "refused"]
+__all__ = ["KEPT", "REFUSED", "judged", "refused"]
 
 REFUSED = "_penstock_refused"
 """The verdict on a row: true, it is a dead letter; false, a record; null, a table's deletion."""
+
+KEPT = "_penstock_kept"
+"""A column of rows that may be from an archive: the record, which was judged when it came there.
+
+It is null for rows of the log; rows from an archive have no key and no value.
+"""
 
 _TEXT = "cast(value as string)"
 """Not a column of its own: the cast costs nothing, a second copy of each record does."""
@@ -49,15 +55,26 @@ def judged(
     ``beside`` names further columns and what they are, in terms of the topic's own.
     """
     schema, judgement = data.record.schema, _judge(data)
-    named = zip(judgement.readings, schema.fields, strict=True)
-    fields = [f"{reading.value} as {name(field.name)}" for reading, field in named]
-    fields += [f"{found} as {name(column)}" for column, found in beside.items()]
-    return _prepared(rows, schema).selectExpr(*fields, f"{judgement.refused} as {REFUSED}")
+    named = {
+        field.name: reading.value
+        for reading, field in zip(judgement.readings, schema.fields, strict=True)
+    }
+    verdict = judgement.refused
+    if KEPT in rows.columns:
+        read = f"{KEPT} is null"
+        named = {
+            field: when(read, value, f"{KEPT}.{name(field)}") for field, value in named.items()
+        }
+        verdict = when(read, verdict, "false")
+    fields = [f"{found} as {name(column)}" for column, found in (*named.items(), *beside.items())]
+    return _prepared(rows, schema).selectExpr(*fields, f"{verdict} as {REFUSED}")
 
 
 def refused(rows: DataFrame, data: OnLog) -> DataFrame:
     """Return the rows of the topic that are dead letters, as they stand on the log."""
     prepared = _prepared(rows, data.record.schema)
+    if KEPT in rows.columns:
+        prepared = prepared.where(f"{KEPT} is null")
     return prepared.where(_judge(data).refused).select(*rows.columns)
 
 

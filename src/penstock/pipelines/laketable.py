@@ -13,8 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as sql
 
 from penstock.backbone.site import Site
+from penstock.core.archive import APPENDED_AT, OFFSET, PARTITION
 from penstock.core.days import Day
-from penstock.core.graph import Lake
+from penstock.core.graph import Archive, Lake
 from penstock.core.schema import Field
 from penstock.errors import ConfigurationError
 from penstock.machine.configfile import Loaded
@@ -27,13 +28,21 @@ __all__ = [
     "empty_rows",
     "lake_path",
     "lake_rows",
+    "lake_type",
     "make_table",
     "stored_rows",
     "table_exists",
     "table_sql",
+    "with_default",
 ]
 
 _SECONDS_OF_A_DAY = 86_400
+_COORDINATES: dict[str, sql.DataType] = {
+    PARTITION: sql.IntegerType(),
+    OFFSET: sql.LongType(),
+    APPENDED_AT: sql.TimestampType(),
+}
+"""What an archive has beside its records."""
 
 
 def lake_path(table: str, site: Site | Loaded) -> str:
@@ -98,10 +107,15 @@ def lake_rows(spark: SparkSession, data: Lake[Any], path: str, *, streaming: boo
     make_table(spark, data, path)
     reader: Any = spark.readStream.option("ignoreDeletes", "true") if streaming else spark.read
     found: DataFrame = reader.format("delta").load(path)
-    return found.selectExpr(*(_field(field) for field in data.record.schema.fields))
+    return found.selectExpr(*(with_default(field) for field in data.record.schema.fields))
 
 
-def _field(field: Field) -> Sql:
+def lake_type(data: Lake[Any]) -> sql.StructType:
+    """Return the columns of a table."""
+    return sql.StructType(_columns(data))
+
+
+def with_default(field: Field) -> Sql:
     """Return a field; in a row that is older than the field it has its default."""
     column = name(field.name)
     if field.default is None or field.nullable:
@@ -112,6 +126,8 @@ def _field(field: Field) -> Sql:
 def _columns(data: Lake[Any]) -> list[sql.StructField]:
     days = [part.column for part in data.partition_by if isinstance(part, Day)]
     fields = list(frame_type(data.record.schema))
+    if isinstance(data, Archive):
+        fields += [sql.StructField(column, kind) for column, kind in _COORDINATES.items()]
     return [*fields, *(sql.StructField(each, sql.DateType()) for each in days)]
 
 

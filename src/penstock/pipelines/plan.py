@@ -12,11 +12,13 @@ from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program 
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.backbone.site import Site
-from penstock.core.graph import Data, Graph, Lake, Pipeline, RealTime, Table
+from penstock.core.graph import Archive, Data, Graph, Lake, Pipeline, RealTime, Table
 from penstock.errors import DefinitionError, Problem
-from penstock.pipelines.checkpoint import Files
+from penstock.pipelines.archive import archive_rows
+from penstock.pipelines.checkpoint import Files, checkpoint_at
 from penstock.pipelines.failures import of_definition
 from penstock.pipelines.generations import Generations
+from penstock.pipelines.history import Histories
 from penstock.pipelines.kept import identity_of, kept_pieces
 from penstock.pipelines.laketable import lake_path, lake_rows
 from penstock.pipelines.reading import (
@@ -61,8 +63,7 @@ def held_slots(pipeline: Pipeline) -> int:
 
 def checkpoint_of(graph: Graph, pipeline: Pipeline, site: Site) -> str:
     """Return where the first generation of a pipeline keeps its progress and state."""
-    root = site.settings.spark.checkpoint_dir or str(site.places.checkpoints)
-    return f"{root.rstrip('/')}/{graph.app}/{pipeline.name}"
+    return checkpoint_at(graph, pipeline.name, site)
 
 
 def output_of(pipeline: Pipeline, frame_of: Callable[[Data], DataFrame]) -> DataFrame:
@@ -70,6 +71,9 @@ def output_of(pipeline: Pipeline, frame_of: Callable[[Data], DataFrame]) -> Data
 
     Raises DefinitionError with the line that is wrong, or every column that does not fit.
     """
+    if isinstance(pipeline.writes, Archive):
+        (data,) = pipeline.reads
+        return frame_of(data)
     try:
         # By its name an input is known again in the plan.
         inputs = (frame_of(data).alias(data.name) for data in pipeline.reads)
@@ -123,17 +127,20 @@ def prepared_query(
 ) -> Callable[[], StreamingQuery]:
     """Return what starts a run; so far nothing was touched but a checkpoint of its own.
 
-    ``lossy``: what is gone from its topics is stepped over; else that ends the query.
+    ``lossy``: what is gone from its topics is stepped over; else that ends the query. As long as it
+    has a history that is not read, that alone is read, and it must be started again to go on.
 
     Raises DefinitionError where it is wrong, ConfigurationError where its checkpoint is another's.
     """
     pipeline, real_time = run.pipeline, isinstance(run.pipeline.trigger, RealTime)
     try:
+        histories = Histories(graph, pipeline, site, spark, checkpoint=run.checkpoint)
+        histories.load()
         written = replace(pipeline, writes=run.into)
         output = (
             None
             if pipeline.aggregation
-            else output_of(written, _frames(written, site, spark, lossy=lossy))
+            else output_of(written, _frames(written, site, spark, histories, lossy=lossy))
         )
         now = identity_of(pipeline, spark, output)
         pieces = kept_pieces(spark, run.checkpoint, pipeline, now)
@@ -144,7 +151,7 @@ def prepared_query(
             writer = stream_writer(_given(output), run.into, site)
         elif output is None:
             # Panes come from the partitions of the state, which never change.
-            rows = pane_rows(graph, written, site, spark, buckets=pieces, lossy=lossy)
+            rows = pane_rows(graph, written, histories, buckets=pieces, lossy=lossy)
             if run.beside:
                 rows = rows.where(F.col("topic") == run.into.topic.name)
             writer = once_writer(rows, run.into, site, run.name, tasks=None, guard=run.guard)
@@ -159,7 +166,8 @@ def prepared_query(
 
 def program_of(pipeline: Pipeline, site: Site, spark: SparkSession) -> str:
     """Return a fingerprint of all that a pipeline computes, as far as its plan shows it."""
-    output = None if pipeline.aggregation else output_of(pipeline, _frames(pipeline, site, spark))
+    frames = _frames(pipeline, site, spark, None)
+    output = None if pipeline.aggregation else output_of(pipeline, frames)
     told: list[Any] = [identity_of(pipeline, spark, output).to_json()]
     if output is not None:
         told += steps_behind(output, [data.name for data in pipeline.reads])
@@ -167,9 +175,14 @@ def program_of(pipeline: Pipeline, site: Site, spark: SparkSession) -> str:
 
 
 def _frames(
-    pipeline: Pipeline, site: Site, spark: SparkSession, *, lossy: bool = False
+    pipeline: Pipeline,
+    site: Site,
+    spark: SparkSession,
+    histories: Histories | None,
+    *,
+    lossy: bool = False,
 ) -> Callable[[Data], DataFrame]:
-    """Return what gives the inputs of a pipeline."""
+    """Return what gives the inputs of a pipeline, after their histories if these are given."""
     real_time, lookups = isinstance(pipeline.trigger, RealTime), pipeline.lookups
 
     def frame_of(data: Data) -> DataFrame:
@@ -179,9 +192,13 @@ def _frames(
         if isinstance(data, Table) and data in lookups:
             return latest_records(table_rows(spark, site.connection, data.topic.name), data)
         limit = None if real_time else RECORDS_PER_BATCH
-        topic = data.topic.name
-        rows = topic_rows(spark, site.connection, topic, per_batch=limit, lossy=lossy)
+        if histories is None:
+            rows = topic_rows(spark, site.connection, data.topic.name)
+        else:
+            rows = histories.rows(data, per_batch=limit, lossy=lossy)
         observed = None if real_time else observed_name(pipeline.name, data)
+        if isinstance(pipeline.writes, Archive):
+            return archive_rows(rows, pipeline.writes.stream, observed=observed)
         return records(rows, data, observed=observed)
 
     return frame_of
@@ -205,8 +222,7 @@ def _start(writer: Any, pipeline: Pipeline, spark: SparkSession) -> StreamingQue
 def pane_rows(
     graph: Graph,
     pipeline: Pipeline,
-    site: Site,
-    spark: SparkSession,
+    histories: Histories,
     *,
     buckets: int,
     per_batch: int = RECORDS_PER_BATCH,
@@ -219,8 +235,7 @@ def pane_rows(
     (data,), into = pipeline.reads, pipeline.writes
     if isinstance(data, Lake) or isinstance(into, Lake):
         raise TypeError(f"{pipeline.name}: windows are over streams, into streams and tables")
-    topic = data.topic.name
-    rows = topic_rows(spark, site.connection, topic, per_batch=per_batch, lossy=lossy)
+    rows = histories.rows(data, per_batch=per_batch, lossy=lossy)
     observed = observed_name(pipeline.name, data)
     if not why_not_native(pipeline):
         return native_panes(rows, data, pipeline, into=into, observed=observed)

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.backbone.site import Site
 from penstock.backbone.topics import Topics
-from penstock.core.graph import Data, Graph, Lake, Pipeline, RealTime, Stream
+from penstock.core.graph import Archive, Data, Graph, Lake, Pipeline, RealTime, Stream
 from penstock.errors import ConfigurationError
 from penstock.machine.locks import FileLock
 from penstock.pipelines.checkpoint import Files, committed_offsets, offsets_of
@@ -24,8 +24,10 @@ from penstock.pipelines.engine import find_pipeline
 from penstock.pipelines.failures import of_query
 from penstock.pipelines.generations import Generations, Standing
 from penstock.pipelines.handover import Handover
+from penstock.pipelines.history import Histories
 from penstock.pipelines.plan import Run, checkpoint_of, prepared_query, program_of
 from penstock.pipelines.session import session
+from penstock.pipelines.settling import Settling
 
 __all__ = ["Rebuilt", "Watching", "rebuild_pipeline", "refuse_rebuild"]
 
@@ -62,6 +64,12 @@ def refuse_rebuild(graph: Graph, name: str, *, append: bool) -> Pipeline:
             f"{name} runs in real-time mode, where nothing fences the one that runs",
             code="rebuild.real-time",
             hint="give it a new name, and stop the old one",
+        )
+    if isinstance(data, Archive):
+        raise ConfigurationError(
+            f"{name} fills the archive {data.name}, which holds what the log has forgotten",
+            code="rebuild.archive",
+            hint="archive the stream under another name: app.archive(..., name=...)",
         )
     if isinstance(data, Stream) and not append:
         raise ConfigurationError(
@@ -167,7 +175,7 @@ class _Rebuild:
         cut = [
             f"{data.name}[{number}] begins at offset {low}"
             for data in self._pipeline.reads
-            if isinstance(data, Stream)
+            if isinstance(data, Stream) and data.archive is None
             for number, (low, _) in self._topics.ends(data.topic.name).items()
             if low
         ]
@@ -210,6 +218,8 @@ class _Rebuild:
             into=into,
             beside=True,
         )
+        if not self._read_histories(run):
+            return False
         before = float("inf")
         while True:
             began = time.monotonic()
@@ -221,6 +231,25 @@ class _Rebuild:
                 self._watching.step("computed")
                 return True
             before = took
+
+    def _read_histories(self, run: Run) -> bool:
+        """Read what the archives of its inputs have, before the log; False if it was stopped."""
+        histories = Histories(
+            self._graph, self._pipeline, self._site, self._spark, checkpoint=run.checkpoint
+        )
+        settling = Settling(histories, self._pipeline, self._spark)
+        while not settling.ready():
+            if self._site.stop.wait(_LOOK_SECONDS):
+                settling.stop()
+                return False
+        if not histories.left:
+            return True
+        query = prepared_query(self._graph, run, self._site, self._spark)()
+        if not self._follow(query, run.checkpoint):
+            return False
+        # It ended by itself: all pieces are in finished batches.
+        histories.finish()
+        return True
 
     def _follow(self, query: StreamingQuery, checkpoint: str) -> bool:
         """Tell how far a query is until it ends; False if it was stopped."""

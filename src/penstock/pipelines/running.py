@@ -18,6 +18,7 @@ from penstock.core.report import PartReport, PartState
 from penstock.errors import PenstockError, TransientError
 from penstock.pipelines.checkpoint import Offsets, committed_offsets
 from penstock.pipelines.failures import UNKNOWN, of_query
+from penstock.pipelines.history import Histories
 from penstock.pipelines.joins import ENDLESS, HINT, joins_streams, keeps_rows_for_ever
 from penstock.pipelines.measures import Measures
 from penstock.pipelines.plan import Run
@@ -62,7 +63,10 @@ class RunningPipeline:
         """The query that runs now; another one may take its place and go on."""
         self._site = site
         self._real_time = isinstance(pipeline.trigger, RealTime)
-        self._sweeper = Sweeper(graph, pipeline, site, spark, into=graph.dead_letters.name)
+        self.histories = Histories(graph, pipeline, site, spark, checkpoint=run.checkpoint)
+        self.histories.load()
+        letters, seams = graph.dead_letters.name, self.histories.seams
+        self._sweeper = Sweeper(graph, pipeline, site, spark, into=letters, after=seams)
         self._late: LateSweeper | None = None
         if pipeline.aggregation and not why_not_native(pipeline):
             self._late = LateSweeper(graph, pipeline, site, spark, run.checkpoint)
@@ -140,6 +144,7 @@ class RunningPipeline:
             self._unswept = {}
         for progress in self._fresh():
             self._follow(progress)
+            self.histories.follow(progress)
         if time.monotonic() - self._saved_at > _SAVE_SECONDS:
             self._sweep_lookups()
             self._save()
@@ -236,9 +241,9 @@ class RunningPipeline:
             at=at,
             reason=reason,
             counts=counts,
-            lag=None if lag is None else sum(lag.values()),
+            lag=None if lag is None else sum(lag.values()) + self.histories.left,
             rate_in=(counts.received - received) / seconds,
             rate_out=(counts.written - written) / seconds,
-            detail=self._standing | self._measures.detail(at),
-            metrics=metrics,
+            detail=self.histories.detail() | self._standing | self._measures.detail(at),
+            metrics=metrics | self.histories.metrics(),
         )

@@ -6,13 +6,15 @@ sweeper's own position: one transaction for both. The position never passes a ro
 looked at, so a sweep that a crash prevented is made up for at the next start.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, TypeAlias, TypedDict
 
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.backbone.logrecord import Partition
 from penstock.backbone.positions import PositionStore, position_group
 from penstock.backbone.site import Site
 from penstock.backbone.topics import Topics
@@ -44,7 +46,10 @@ Found: TypeAlias = tuple[int, int, list[Letter]]
 
 
 class Sweeper:
-    """Follows one pipeline. Its errors are the backbone's; after one it can be called again."""
+    """Follows one pipeline. Its errors are the backbone's; after one it can be called again.
+
+    ``after``: offsets before which the pipeline reads nothing of its topics.
+    """
 
     def __init__(
         self,
@@ -55,12 +60,14 @@ class Sweeper:
         *,
         into: str,
         name: str = "deadletters",
+        after: Mapping[Partition, int] = MappingProxyType({}),
     ) -> None:
         self._pipeline = pipeline
         self._site = site
         self._spark = spark
         self._into = into
         self._name = f"{name}.{graph.app}.{pipeline.name}"
+        self._after = after
         self._inputs = {data.topic.name: data for data in pipeline.reads if data.kind != "lake"}
         self._position: Offsets | None = None
         self._saved: Offsets = {}
@@ -120,7 +127,8 @@ class Sweeper:
             topics = Topics(self._site.connection)
             for topic in self._inputs:
                 for number, (low, _) in topics.ends(topic).items():
-                    position[topic, number] = max(low, position.get((topic, number), 0))
+                    at = (topic, number)
+                    position[at] = max(low, position.get(at, 0), self._after.get(at, 0))
             self._position = position
         return self._position
 

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
 
 from penstock.core.deadletter import HEADER_PREFIX
-from penstock.core.graph import OnLog, Pipeline
+from penstock.core.graph import Data, OnLog, Pipeline, Stream
 from penstock.core.panes.aggregates import (
     Collect,
     Count,
@@ -46,10 +46,16 @@ def why_not_native(pipeline: Pipeline) -> list[str]:
     (data,) = pipeline.reads
     partitions = 1 if data.kind == "lake" else data.topic.partitions
     return [
+        *_about_input(data),
         *_about_windows(rollup),
         *_about_watermark(rollup, partitions),
         *(reason for measure in rollup.measures for reason in _about(measure)),
     ]
+
+
+def _about_input(data: Data) -> Iterator[str]:
+    if isinstance(data, Stream) and data.archive is not None:
+        yield "what Spark finds late is looked up on the log, and its history is not there"
 
 
 def _about_windows(rollup: Rollup) -> Iterator[str]:

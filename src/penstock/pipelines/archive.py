@@ -1,0 +1,125 @@
+"""The archive of a stream: its records in the lake, each with the place it had on the log.
+
+What is where is said by these places alone: files of the table may be rewritten at any time, and a
+record may be there twice.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
+
+from penstock.backbone.site import Site
+from penstock.backbone.topics import Topics
+from penstock.core.archive import APPENDED_AT, OFFSET, PARTITION
+from penstock.core.graph import Archive, Graph, Stream
+from penstock.errors import ConfigurationError
+from penstock.pipelines.checkpoint import checkpoint_at, committed_offsets
+from penstock.pipelines.gate import KEPT, REFUSED, judged
+from penstock.pipelines.laketable import lake_path, make_table, table_sql, with_default
+from penstock.pipelines.reading import count_gate
+from penstock.pipelines.schema import frame_type
+from penstock.pipelines.sqltext import literal
+
+__all__ = ["Kept", "archive_rows", "as_topic_rows", "kept_now", "once", "with_kept"]
+
+_LOG = logging.getLogger("penstock.pipelines")
+_FOUND = {PARTITION: "partition", OFFSET: "offset", APPENDED_AT: "timestamp"}
+_BEFORE = "_penstock_before"
+_CREATE_TIME = 0
+"""What Kafka calls a timestamp that the producer gave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One version of an archive, and by partition the offset from which the log goes on."""
+
+    rows: DataFrame
+    size_bytes: int
+    seam: Mapping[int, int]
+
+
+def archive_rows(rows: DataFrame, data: Stream[Any], *, observed: str | None = None) -> DataFrame:
+    """Return the records of a topic's rows with their coordinates; dead letters are left out."""
+    found = judged(rows, data, beside=_FOUND)
+    if observed is not None:
+        found = count_gate(found, observed)
+    return found.where(f"not {REFUSED}").drop(REFUSED)
+
+
+def kept_now(graph: Graph, archive: Archive[Any], site: Site, spark: SparkSession) -> Kept:
+    """Return the archive as it is now, whatever becomes of it while it is read.
+
+    Raises ConfigurationError where records between it and the log are gone, or where the log is
+    not the one that was archived.
+    """
+    # First how far it was filled, then the table: it holds at least as much.
+    filled = committed_offsets(spark, checkpoint_at(graph, archive.filling, site))
+    path = lake_path(archive.name, site)
+    make_table(spark, archive, path)
+    table = table_sql(path)
+    (version,) = spark.sql(f"describe history {table} limit 1").select("version").collect()
+    (size,) = spark.sql(f"describe detail {table}").select("sizeInBytes").collect()
+    reader: Any = spark.read.format("delta").option("versionAsOf", version[0])
+    rows: DataFrame = reader.load(path)
+    tops = {row[0]: row[1] for row in rows.groupBy(PARTITION).agg(F.max(OFFSET)).collect()}
+    topic = archive.stream.topic.name
+    seam = {}
+    for number, (low, high) in Topics(site.connection).ends(topic).items():
+        reached = max(filled.get((topic, number), 0), tops.get(number, -1) + 1) or low
+        if reached > high or (reached < low and site.settings.spark.on_trimmed != "skip"):
+            raise _no_seam(archive, number, reached, low, high)
+        if reached < low:
+            _LOG.warning("%s; it is skipped", _no_seam(archive, number, reached, low, high).message)
+        seam[number] = max(reached, low)
+    return Kept(rows, size[0], seam)
+
+
+def once(rows: DataFrame) -> DataFrame:
+    """Return the rows of an archive without those that were archived again."""
+    before = F.lag(OFFSET).over(Window.partitionBy(PARTITION).orderBy(OFFSET))
+    found = rows.withColumn(_BEFORE, before).where(f"{_BEFORE} is null or {_BEFORE} < {OFFSET}")
+    return found.drop(_BEFORE)
+
+
+def with_kept(log: DataFrame, kept: DataFrame, stream: Stream[Any]) -> DataFrame:
+    """Return rows of a topic and rows of its archive as one frame, which the gate understands."""
+    nothing = f"cast(null as {frame_type(stream.record.schema).simpleString()})"
+    return as_topic_rows(kept, log, stream).union(log.selectExpr("*", f"{nothing} as {KEPT}"))
+
+
+def as_topic_rows(kept: DataFrame, log: DataFrame, stream: Stream[Any]) -> DataFrame:
+    """Return rows of an archive in the columns of rows of the log, and the records beside them."""
+    known = {
+        "topic": literal(stream.topic.name),
+        "partition": PARTITION,
+        "offset": OFFSET,
+        "timestamp": APPENDED_AT,
+        "timestampType": str(_CREATE_TIME),
+    }
+    nothing = {each.name: f"cast(null as {each.dataType.simpleString()})" for each in log.schema}
+    columns = [f"{known.get(each, nothing[each])} as {each}" for each in log.columns]
+    fields = ", ".join(with_default(each) for each in stream.record.schema.fields)
+    return kept.selectExpr(*columns, f"struct({fields}) as {KEPT}")
+
+
+def _no_seam(
+    archive: Archive[Any], number: int, seam: int, low: int, high: int
+) -> ConfigurationError:
+    topic = archive.stream.topic.name
+    if seam < low:
+        return ConfigurationError(
+            f"{topic}[{number}] begins at offset {low}, its archive ends before {seam}",
+            code="history.gap",
+            detail=f"{low - seam} records between {archive.name} and the log are gone",
+            hint="keep records longer; to go on without them: --set spark.on_trimmed=skip",
+        )
+    return ConfigurationError(
+        f"{topic}[{number}] ends at offset {high}, its archive at {seam}",
+        code="history.other-log",
+        detail="the topic was deleted and made again, or a broker has lost records",
+        hint=f"archive it under another name: app.archive(..., name=...) instead of {archive.name}",
+    )
