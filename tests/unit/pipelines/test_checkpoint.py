@@ -11,7 +11,7 @@ def test_offsets_are_read_from_what_spark_says_about_a_kafka_source():
 
 @pytest.mark.parametrize(
     "text",
-    [None, "null", '{"sourceVersion":1,"reservoirVersion":4}', '{"conf":{"spark.x":"1"}}', {}],
+    [None, "null", '{"logOffset":4}', '{"reservoirVersion":4}', '{"conf":{"spark.x":"1"}}', {}],
 )
 def test_what_other_sources_say_holds_no_offsets(text):
     assert offsets_of(text) == {}
