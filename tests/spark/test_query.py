@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -272,32 +273,33 @@ def test_the_command_writes_rows_as_lines_json_or_csv(shop, capsys):
     assert (code, "two columns have one name: a, a" in err) == (1, True)
 
 
-def test_an_interrupted_query_leaves_nothing_behind(shop):
-    home = shop.ground.home / "interrupted"
-    file = shop.ground.home / "app.py"
-    file.write_text(APPLICATION.format(name=shop.ground.name))
-    endless = (
-        "select count(*) from range(1000000000) a, range(1000000000) b where hash(a.id, b.id) = 7"
-    )
-    command = ["query", str(file), endless, "--set", f"home={home}", "--set", "kafka.heap_mb=256"]
+def test_an_interrupted_query_leaves_nothing_behind(tmp_path):
+    (tmp_path / "app.py").write_text(APPLICATION.format(name="shop"))
+    sides = "range(1000000000) a, range(1000000000) b"
+    endless = f"select count(*) from {sides} where hash(a.id, b.id) = 7"  # noqa: S608
+    words = ["query", str(tmp_path / "app.py"), endless, "--set", f"home={tmp_path / 'home'}"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "penstock.cli", *command],
+        [sys.executable, "-m", "penstock.cli", *words],
         start_new_session=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    try:
+
+    def wait(what: Callable[[], bool]) -> None:
         deadline = time.monotonic() + 120
-        while len(session_members(process.pid)) < 2 or not list(home.glob("spark/*")):
-            assert process.poll() is None, process.communicate()[1]
+        while not what():
             assert time.monotonic() < deadline
             time.sleep(0.1)
+
+    try:
+        # Spark has begun to work, or the process has ended with a reason.
+        wait(lambda: process.poll() is not None or any(tmp_path.glob("home/spark/*/blockmgr-*")))
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=120)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
     assert (process.returncode, out) == (130, b"")
-    assert session_members(process.pid) == []
-    assert [each for each in home.glob("spark/*") if each.is_dir()] == []
+    wait(lambda: session_members(process.pid) == [])
+    assert [each for each in tmp_path.glob("home/spark/*") if each.is_dir()] == []
