@@ -23,6 +23,7 @@ from penstock.backbone.transactions import TransactionalProducer
 from penstock.core.graph import Lake
 from penstock.pipelines.laketable import make_table, table_exists
 from penstock.pipelines.reading import topic_rows
+from penstock.pipelines.writers import NO_MORE
 
 __all__ = ["append_stream", "replace_lake", "replace_table"]
 
@@ -34,8 +35,6 @@ _COPIED_RECORDS = 10_000
 _COMMITS = 10
 """How often a commit is tried that another one came before."""
 _CONFLICT = "DELTA_CONCURRENT"
-_NO_MORE = 1 << 62
-"""The number of a batch that is never reached."""
 
 
 def replace_table(
@@ -113,7 +112,7 @@ def replace_lake(
     writer = writer.option("overwriteSchema", "true").partitionBy(*data.partition_columns)
     if fenced is not None:
         # A commit that was made is not made again, either.
-        writer = writer.option("txnAppId", fenced).option("txnVersion", str(_NO_MORE))
+        writer = writer.option("txnAppId", fenced).option("txnVersion", str(NO_MORE))
     for left in reversed(range(_COMMITS)):
         try:
             writer.save(old)

@@ -15,7 +15,10 @@ from penstock.pipelines.checkpoint import Files
 from penstock.pipelines.laketable import table_exists
 from penstock.pipelines.snapshot import Snapshot
 
-__all__ = ["refuse_other_checkpoint"]
+__all__ = ["NO_MORE", "refuse_other_checkpoint"]
+
+NO_MORE = 1 << 62
+"""The last batch of a query that a rebuild has put an end to: none of its rows is there."""
 
 _METADATA = "metadata"
 """Where Spark keeps the id of a query."""
@@ -38,7 +41,8 @@ def refuse_other_checkpoint(
     query = _query_of(files, checkpoint)
     if query is None:
         known = _known(files, checkpoint.rsplit("/", 2)[0])
-        if lost := sorted(writers.keys() - known):
+        present = {each for each, batch in writers.items() if batch < NO_MORE}
+        if lost := sorted(present - known):
             raise ConfigurationError(
                 f"lake table {data.name!r} holds rows of a query whose checkpoint is gone",
                 code="lake.second-beginning",
