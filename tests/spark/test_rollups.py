@@ -159,6 +159,7 @@ def assert_told(ground):
         steps = told["batch_step_seconds_total"]
         assert {"add_batch", "wal_commit", "query_planning"} <= set(steps)
         assert 0 < sum(steps.values()) <= told["batch_seconds_sum"]
+        assert told["sink_task_seconds_total"] > 0
         assert told["partition_lag_records"] == {ground.topic("readings"): {"0": 0}}
         detail = ground.last(part).detail
         assert detail["panes"] == "1 early, 2 on time, 0 late, 1 withdrawn"

@@ -29,6 +29,7 @@ CATALOGUE: Mapping[str, str] = {
     "batch_seconds": "how long batches take",
     "batch_number": "the last batch that was done",
     "batch_step_seconds_total": "time spent in each step of the batches",
+    "sink_task_seconds_total": "time that tasks spent on writing rows and committing them",
     "watermark_timestamp_seconds": "the watermark, in seconds since 1970",
     "watermark_behind_clock_seconds": "from the watermark to the clock",
     "watermark_behind_newest_seconds": "from the watermark to the newest event time seen",

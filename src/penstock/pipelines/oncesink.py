@@ -8,7 +8,7 @@ task does is in ``oncetask``.
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from pyspark.sql import DataFrame, SparkSession
@@ -18,6 +18,7 @@ from penstock.backbone.positions import PositionReader, position_group
 from penstock.backbone.transactions import TransactionalProducer
 from penstock.errors import PenstockError
 from penstock.pipelines.oncetask import (
+    SECONDS,
     TRANSACTION_TIMEOUT,
     BatchTask,
     Output,
@@ -26,7 +27,7 @@ from penstock.pipelines.oncetask import (
 )
 from penstock.pipelines.session import shuffle_partitions
 
-__all__ = ["OnceSink", "end_run", "query_name"]
+__all__ = ["OnceSink", "SinkTime", "end_run", "query_name"]
 
 _NUMBER = "_penstock_number"
 _ADAPTIVE = "spark.sql.adaptive.enabled"
@@ -35,22 +36,36 @@ _RELEASE_LIMIT = timedelta(seconds=5)
 """How long a stop may spend on the transactions that it left open."""
 
 
+@dataclass(slots=True)
+class SinkTime:
+    """How long the tasks of a query have been writing, all together."""
+
+    seconds: float = 0.0
+
+
 class OnceSink:
     """Writes batch after batch; to be given to ``foreachBatch``.
 
     ``tasks`` is into how many the rows are split, by key and in the order of the plan. None leaves
     them where they are, which is right only if the last thing in the plan that moves rows is its
     state. ``guard`` is called once this run has taken over, and raises where it should not have.
+    ``time`` is kept up to date.
     """
 
     task = BatchTask
 
     def __init__(
-        self, output: Output, *, tasks: int | None, guard: Callable[[], None] = lambda: None
+        self,
+        output: Output,
+        *,
+        tasks: int | None,
+        guard: Callable[[], None] = lambda: None,
+        time: SinkTime | None = None,
     ) -> None:
         self._output = output
         self._tasks = tasks
         self._guard = guard
+        self._time = time or SinkTime()
         self._run = 0
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
@@ -65,7 +80,8 @@ class OnceSink:
         tasks = self._tasks or shuffle_partitions(rows.sparkSession)
         try:
             with _fixed_plan(rows.sparkSession):
-                self._split(rows).mapInArrow(task, "nothing int").collect()
+                told = self._split(rows).mapInArrow(task, f"{SECONDS} double").collect()
+            self._time.seconds += sum(row[SECONDS] for row in told)
         except BaseException:
             self._release(tasks)
             raise

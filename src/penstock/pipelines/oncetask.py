@@ -26,7 +26,18 @@ from penstock.backbone.transactions import TransactionalProducer
 from penstock.core.topic import Partitioning
 from penstock.errors import FencedError
 
-__all__ = ["TRANSACTION_TIMEOUT", "BatchTask", "KeptProducers", "Output", "run_name", "task_name"]
+__all__ = [
+    "SECONDS",
+    "TRANSACTION_TIMEOUT",
+    "BatchTask",
+    "KeptProducers",
+    "Output",
+    "run_name",
+    "task_name",
+]
+
+SECONDS = "seconds"
+"""The column of what a task gives."""
 
 TRANSACTION_TIMEOUT = timedelta(minutes=5)
 """How long the rows of one task may take; and how long they hold back readers of committed records
@@ -124,7 +135,10 @@ def _reader(connection: Connection, name: str) -> PositionReader:
 
 @dataclass(frozen=True)
 class BatchTask:
-    """Writes the rows of one partition of one batch; for ``mapInArrow``, and gives no rows.
+    """Writes the rows of one partition of one batch; for ``mapInArrow``.
+
+    It gives one row: the seconds that the writing itself took, without those in which the rows were
+    computed.
 
     Rows are (key, value), or (topic, key, value, headers); they are written in the order in which
     they come. Which rows come must not differ between two runs of a batch.
@@ -142,29 +156,31 @@ class BatchTask:
         context = TaskContext.get()
         if context is None:
             raise RuntimeError("only Spark's tasks write batches")
-        self.write(context.partitionId(), batches)
-        yield from ()
+        spent = self.write(context.partitionId(), batches)
+        yield pa.RecordBatch.from_pydict({SECONDS: [spent]})
 
-    def write(self, number: int, batches: Iterator[pa.RecordBatch]) -> None:
-        """Write the rows of the task of this number."""
+    def write(self, number: int, batches: Iterator[pa.RecordBatch]) -> float:
+        """Write the rows of the task of this number; return the seconds that took."""
         name = task_name(self.output.name, number)
         first = next((each for each in batches if each.num_rows), None)
         if first is None:
             _PRODUCERS.skip(name, run=self.run, batch=self.batch)
-            return
+            return 0.0
+        watch = _Watch()
         producer = _PRODUCERS.take(name, run=self.run, batch=self.batch) or self._take_over(name)
         if producer is None:
             # Read to the end: Spark throws a worker away that leaves rows behind.
             deque(batches, maxlen=0)
-            return
+            return watch.seconds
         with ExitStack() as undoing:
             undoing.push(producer)
             producer.begin()
-            for rows in chain((first,), batches):
+            for rows in chain((first,), watch.paused(batches)):
                 self.send(producer, rows)
             self.commit(producer, name)
             undoing.pop_all()
         _PRODUCERS.give_back(name, producer, run=self.run, batch=self.batch)
+        return watch.seconds
 
     def send(self, producer: TransactionalProducer, rows: pa.RecordBatch) -> None:
         """Hand rows to the producer, in order."""
@@ -212,6 +228,27 @@ class BatchTask:
 
     def _position(self, name: str) -> int:
         return _reader(self.output.connection, name).read(self.output.at)
+
+
+class _Watch:
+    """Measures time from now on, but not while it waits for rows."""
+
+    def __init__(self) -> None:
+        self._began = time.perf_counter()
+        self._waited = 0.0
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._began - self._waited
+
+    def paused(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        while True:
+            began = time.perf_counter()
+            rows = next(batches, None)
+            self._waited += time.perf_counter() - began
+            if rows is None:
+                return
+            yield rows
 
 
 def _headers(column: Any) -> list[list[tuple[str, bytes | None]]]:

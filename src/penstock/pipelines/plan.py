@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from penstock.pipelines.generations import Generations
 from penstock.pipelines.history import Histories
 from penstock.pipelines.kept import identity_of, kept_pieces
 from penstock.pipelines.laketable import lake_path, lake_rows
+from penstock.pipelines.oncesink import SinkTime
 from penstock.pipelines.reading import (
     RECORDS_PER_BATCH,
     latest_records,
@@ -100,6 +101,8 @@ class Run:
     """Raises FencedError when this checkpoint is no longer the one to run from."""
     beside: bool = False
     """Whether it computes the next generation: it ends with its input, and sets nothing aside."""
+    sink_time: SinkTime = field(default_factory=SinkTime)
+    """How long its writing takes, kept up to date where it writes topics exactly once."""
 
 
 def current_run(graph: Graph, pipeline: Pipeline, site: Site, spark: SparkSession) -> Run:
@@ -154,10 +157,14 @@ def prepared_query(
             rows = pane_rows(graph, written, histories, buckets=pieces, lossy=lossy)
             if run.beside:
                 rows = rows.where(F.col("topic") == run.into.topic.name)
-            writer = once_writer(rows, run.into, site, run.name, tasks=None, guard=run.guard)
+            writer = once_writer(
+                rows, run.into, site, run.name, tasks=None, guard=run.guard, time=run.sink_time
+            )
         else:
             rows = log_rows(output, run.into)
-            writer = once_writer(rows, run.into, site, run.name, tasks=pieces, guard=run.guard)
+            writer = once_writer(
+                rows, run.into, site, run.name, tasks=pieces, guard=run.guard, time=run.sink_time
+            )
         writer = writer.queryName(run.name).option("checkpointLocation", run.checkpoint)
     except Exception as error:
         raise of_definition(error, pipeline) from error

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program 
 from penstock.backbone.site import Site
 from penstock.core.graph import Data, Lake, OnLog
 from penstock.pipelines.laketable import lake_path, make_table, stored_rows
-from penstock.pipelines.oncesink import OnceSink
+from penstock.pipelines.oncesink import OnceSink, SinkTime
 from penstock.pipelines.oncetask import Output
 from penstock.pipelines.reading import kafka_options
 from penstock.pipelines.writing import log_rows
@@ -55,15 +55,17 @@ def once_writer(
     *,
     tasks: int | None,
     guard: Callable[[], None] = lambda: None,
+    time: SinkTime | None = None,
 ) -> Any:
     """Return the writer of rows for topics, each once for readers of committed records.
 
     Rows are those of ``log_rows``, or say themselves to which topic they go. The query's progress
-    counts them as ``WRITTEN``. ``tasks`` and ``guard``: see ``OnceSink``.
+    counts them as ``WRITTEN``. ``tasks``, ``guard`` and ``time``: see
+    ``OnceSink``.
     """
     output = Output(site.connection, name, data.topic.name, data.topic.partitioning)
     counted = rows.observe(name, F.count(F.lit(1)).alias(WRITTEN))
-    return counted.writeStream.foreachBatch(OnceSink(output, tasks=tasks, guard=guard))
+    return counted.writeStream.foreachBatch(OnceSink(output, tasks=tasks, guard=guard, time=time))
 
 
 def rows_writer(output: DataFrame, site: Site) -> Any:
