@@ -55,6 +55,7 @@ CATALOGUE: Mapping[str, str] = {
     "restoring_partitions": "input partitions whose state is being restored",
     "restored_records": "changelog records read, of the restores under way",
     "restore_expected_records": "changelog records to read, of the restores under way",
+    "restore_left_seconds": "how long the restores under way will still take, while that is known",
     "standby_records": "changelog records that copies of other workers' state have read",
     "state_keys": "values that the state of a service holds",
     "state_timers": "timers that are set",

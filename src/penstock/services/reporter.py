@@ -113,6 +113,9 @@ class Reporter:
         found["restoring_partitions"] = len(restoring)
         found["restored_records"] = sum(each.restored for each in restoring)
         found["restore_expected_records"] = sum(each.expected for each in restoring)
+        lefts = [each.seconds_left for each in restoring]
+        if known := [left for left in lefts if left is not None]:
+            found["restore_left_seconds"] = max(known)
         found["running_partitions"] = len(assignment.running)
         found["standby_records"] = self._worker.disk.copied_records()
         for fact, number in self._facts().items():

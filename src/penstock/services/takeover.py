@@ -11,6 +11,7 @@ fencing comes before the question for them: it ends a transaction that a dead wo
 """
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from penstock.backbone.logrange import Offset
 from penstock.backbone.logreader import LogReader
 from penstock.backbone.logrecord import Offsets
 from penstock.backbone.topics import Topics
+from penstock.core.estimate import Estimate
+from penstock.core.units import span_text
 from penstock.errors import ConfigurationError, TransientError
 from penstock.services.blame import LOG
 from penstock.services.statecodec import MARKER_KEY
@@ -100,19 +103,39 @@ class Takeover:
         self.share = share
         self.starts = dict(starts)
         self.trouble = trouble
-        self.restored = 0
-        self.expected = 0
         self._ground = ground
         self._former = former
         self._delivery = delivery
         self._cancelled = threading.Event()
+        self._estimate = Estimate()
+
+    @property
+    def restored(self) -> int:
+        """Return how many records of the changelog were read."""
+        return self._estimate.done
+
+    @property
+    def expected(self) -> int:
+        """Return how many there are to read; 0 while that is not known."""
+        return self._estimate.total
 
     @property
     def progress(self) -> str:
-        """Return how much of the state is restored, in words."""
+        """Return how much of the state is restored, and how long the rest will take, in words."""
         if not self.expected:
-            return f"{self.restored} records"
-        return f"{min(100, 100 * self.restored // self.expected)}%"
+            return "0%"
+        done = f"{100 * self.restored // self.expected}%"
+        left = self.seconds_left
+        return done if left is None else f"{done}, about {span_text(left)} left"
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Return how long the rest will take, by how fast it went lately; None: not known."""
+        return self._estimate.seconds_left if self.expected else None
+
+    def follow(self, restored: int, *, of: int, at: float | None = None) -> None:
+        """Take note of how far the restore has come, at a second of the clock that only goes on."""
+        self._estimate.take(time.monotonic() if at is None else at, restored, of)
 
     def cancel(self) -> None:
         """Make :meth:`run` end soon; allowed at any moment, from any thread."""
@@ -161,7 +184,8 @@ class Takeover:
         low, high = Topics(self._ground.connection).ends(changelog)[number]
         # Compaction leaves the start of a changelog where it is: one that has moved was trimmed.
         low = task.resume(low, high) or 0
-        self.restored, self.expected = 0, high - low
+        self._estimate = Estimate()
+        self.follow(0, of=high - low)
         apply = task.step.states.apply
         for batch in LogReader(self._ground.connection).batches(
             changelog,
@@ -181,7 +205,7 @@ class Takeover:
                 apply(key or b"", value)
             end = (batch[-1].offset() or 0) + 1
             task.restored(end)  # what is on disk by now need not be read again, come what may
-            self.restored = end - low
+            self.follow(end - low, of=high - low)
         return False
 
     def _doubt_empty(self, changelog: str) -> None:

@@ -74,12 +74,15 @@ def test_a_takeover_that_nobody_wants_any_more_ends():
     assert ended == [None]
 
 
-def test_progress_is_a_share_of_what_is_expected_or_a_count():
+def test_progress_is_a_share_of_what_is_expected_and_the_time_left_once_it_is_known():
     takeover = Takeover(ground(), "0", starts={ZERO: 5})
-    takeover.restored = 30
-    assert takeover.progress == "30 records"
-    takeover.expected = 40
-    assert takeover.progress == "75%"
+    assert (takeover.progress, takeover.seconds_left) == ("0%", None)
+    takeover.follow(0, of=4000, at=100.0)
+    takeover.follow(1000, of=4000, at=101.0)
+    assert takeover.progress == "25%"
+    takeover.follow(2000, of=4000, at=110.0)
+    assert takeover.progress == "50%, about 10s left"
+    assert (takeover.restored, takeover.expected) == (2000, 4000)
 
 
 def test_waits_double_up_to_a_limit():
