@@ -36,10 +36,8 @@ chaos: setup ## play every fault scenario with several seeds (an hour)
 bench-services: setup ## services beside Kafka Streams and Quix (ten minutes)
 	$(BIN)/python bench/services/compare.py
 
-bench-pipelines: setup ## windows on Spark beside hand-written PySpark, a table, JSON and a plot (15 minutes)
-	$(BIN)/python bench/pipelines/panes.py --json bench/pipelines/panes.json
-	$(BIN)/python bench/pipelines/sink.py
-	$(BIN)/python bench/pipelines/growth.py --json bench/pipelines/growth.json --svg bench/pipelines/growth.svg
+bench-pipelines: setup ## pipelines beside Flink SQL and hand-written PySpark, latency, a cluster (25 minutes)
+	$(BIN)/python bench/pipelines/run.py
 
 format: setup ## format the code and mend what the linter can
 	$(BIN)/ruff format $(wildcard $(CHECKED))

@@ -13,7 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from panes import Load, measure
+from ground import Load
+from panes import measure
 
 NAMES = ["by hand", "panes"]
 COLOURS = {"by hand": "#9aa5b1", "panes": "#1f6feb"}

@@ -10,13 +10,13 @@ import subprocess
 import sys
 import venv
 from pathlib import Path
-from urllib.request import Request, urlopen
 
-from penstock.machine.jars import Jar, JarSet, jar_paths
-from penstock.machine.mirror import configured_mirror
-from penstock.machine.places import cache_dir
+from penstock.machine.jars import JarSet, jar_paths
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+from fetching import fetched, home  # noqa: E402 - beside this directory
+
 # What Kafka Streams needs beside the broker's own jars, by SHA-512.
 STREAMS = {
     "org.apache.kafka:kafka-streams:4.3.1": (
@@ -29,16 +29,11 @@ STREAMS = {
     ),
 }
 QUIX = "quixstreams==3.28.1"
-SECONDS = 120
-
-
-def home() -> Path:
-    return cache_dir() / "bench"
 
 
 def streams_classpath() -> str:
     """Return the class path of the Kafka Streams peer, fetched and compiled."""
-    jars = [_fetched(coordinates, sha512) for coordinates, sha512 in STREAMS.items()]
+    jars = [fetched(coordinates, sha512) for coordinates, sha512 in STREAMS.items()]
     below = [*jars, *jar_paths(JarSet.KAFKA)]
     source = HERE / "StreamsPeer.java"
     classes = home() / f"classes-{hashlib.sha256(source.read_bytes()).hexdigest()[:12]}"
@@ -60,25 +55,3 @@ def quix_python() -> Path:
         subprocess.run([str(python), "-m", "pip", "install", "--quiet", QUIX], check=True)
         (place / "ready").touch()
     return python
-
-
-def _fetched(coordinates: str, sha512: str) -> Path:
-    group, artifact, version = coordinates.split(":")
-    jar = Jar(JarSet.KAFKA, group, artifact, version, 0, "")
-    target = home() / jar.file_name
-    if target.exists():
-        return target
-    print(f"fetching {coordinates}", file=sys.stderr)
-    mirror = configured_mirror()
-    request = Request(mirror.address(jar.repository_path))  # noqa: S310 - see Mirror
-    if mirror.authorization:
-        request.add_unredirected_header("Authorization", mirror.authorization)
-    with urlopen(request, timeout=SECONDS) as response:  # noqa: S310 - see Mirror
-        body = response.read()
-    if hashlib.sha512(body).hexdigest() != sha512:
-        raise SystemExit(f"{coordinates} is not the jar that was measured with")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_suffix(".part")
-    partial.write_bytes(body)
-    partial.rename(target)
-    return target

@@ -151,7 +151,7 @@ def prepared_query(
             path = lake_path(run.into.name, site)
             refuse_other_checkpoint(spark, pipeline, run.into, path, checkpoint=run.checkpoint)
         if isinstance(run.into, Lake) or real_time:
-            writer = stream_writer(_given(output), run.into, site)
+            writer = stream_writer(_given(output), run.into, site, at_once=real_time)
         elif output is None:
             # Panes come from the partitions of the state, which never change.
             rows = pane_rows(graph, written, histories, buckets=pieces, lossy=lossy)

@@ -71,8 +71,12 @@ class StandaloneCluster:
     @property
     def workers(self) -> list[int]:
         """The process ids of the workers that run."""
-        running = (program.pid() for name, program in self._programs.items() if name != "master")
-        return [pid for pid in running if pid is not None]
+        return [pid for name, pid in self._running() if name != "master"]
+
+    @property
+    def processes(self) -> list[int]:
+        """The process ids of master and workers; executors are children of workers."""
+        return [pid for _, pid in self._running()]
 
     def state(self) -> dict[str, Any]:
         """Return what the master says about itself, its workers and applications."""
@@ -99,6 +103,10 @@ class StandaloneCluster:
     ) -> None:
         """Stop them all, executors included."""
         self._stop()
+
+    def _running(self) -> list[tuple[str, int]]:
+        found = ((name, program.pid()) for name, program in self._programs.items())
+        return [(name, pid) for name, pid in found if pid is not None]
 
     def _start(self, name: str, program: KeptProgram) -> None:
         if not program.own(timeout=_STOP_GRACE):
