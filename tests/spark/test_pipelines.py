@@ -48,6 +48,18 @@ class Wide:
     note: str | None = None
 
 
+@record(time="at")
+class Reading:
+    device: str
+    at: int
+
+
+@record(key="device")
+class Readings:
+    device: str
+    count: int
+
+
 def counting(ground) -> None:
     words = ground.app.stream(ground.topic("words"), Word)
     counts = ground.app.table(ground.topic("counts"), Count)
@@ -336,3 +348,28 @@ def test_a_lake_table_is_looked_up_beside_a_stream_and_read_as_a_stream_alone(gr
         ground.words("a", "c")
         ground.wait("the new word", lambda: len(ground.read("fresh")) == 3)
     assert sorted(each.key for each in ground.read("fresh")) == [b"a", b"b", b"c"]
+
+
+def test_the_watermark_follows_all_records_of_a_stream_also_those_that_a_pipeline_leaves_out(
+    ground,
+):
+    readings = ground.app.stream(ground.topic("readings"), Reading, partitions=1, disorder="1s")
+    closed = ground.app.stream(ground.topic("closed"), Readings)
+
+    @ground.app.pipeline(reads=readings, writes=closed)
+    def windows(readings: DataFrame) -> DataFrame:
+        boilers = readings.where("device = 'boiler'")
+        return boilers.groupBy("device", F.window("at", "10 seconds")).count().drop("window")
+
+    ground.declare()
+    late_and_bad = b'{"device": 5, "at": 90000000}'
+    with ground.running("windows"):
+        for device, at in (("boiler", 1000), ("boiler", 5000), ("pump", 11_000)):
+            ground.send("readings", (None, json.dumps({"device": device, "at": at}).encode()))
+        ground.send("readings", (None, late_and_bad))
+        ground.wait("the window", lambda: len(ground.read("closed")) == 1)
+        ground.wait("the dead letter", lambda: len(ground.read("dead-letters")) == 1)
+        ground.send("readings", (None, json.dumps({"device": "boiler", "at": 10_500}).encode()))
+        ground.send("readings", (None, json.dumps({"device": "pump", "at": 21_000}).encode()))
+        ground.wait("the next window", lambda: len(ground.read("closed")) == 2)
+    assert [json.loads(found.value)["count"] for found in ground.read("closed")] == [2, 1]

@@ -108,16 +108,20 @@ def _loaded(reader: Any, connection: Connection) -> DataFrame:
 
 
 def records(rows: DataFrame, data: OnLog, *, observed: str | None = None) -> DataFrame:
-    """Return the records of a topic's rows; ``observed`` counts what was let in and what not."""
+    """Return the records of a topic's rows; ``observed`` counts what was let in and what not.
+
+    The watermark follows all records of a stream. Spark would push a condition of the function's
+    below it, and windows over what is left would wait for each other; but not below the counting.
+    """
     found = judged(rows, data)
+    if isinstance(data, Stream) and data.disorder is not None and (time := data.record.schema.time):
+        span = f"{round(data.disorder.total_seconds() * 1000)} milliseconds"
+        found = found.withColumn(time, F.when(~F.col(REFUSED), F.col(time)))
+        found = found.withWatermark(time, span)
     if observed is not None:
         found = count_gate(found, observed)
     # Only a verdict of false is a record; null is a table's deletion.
-    found = found.where(~F.col(REFUSED)).drop(REFUSED)
-    if isinstance(data, Stream) and data.disorder is not None and data.record.schema.time:
-        span = f"{round(data.disorder.total_seconds() * 1000)} milliseconds"
-        found = found.withWatermark(data.record.schema.time, span)
-    return found
+    return found.where(~F.col(REFUSED)).drop(REFUSED)
 
 
 def latest_records(rows: DataFrame, table: Table[Any], *, observed: str | None = None) -> DataFrame:
