@@ -5,7 +5,7 @@ BIN := .venv/bin
 CHECKED := src apps tests bench scripts
 export PYTHON
 
-.PHONY: help setup demo test check unit chaos bench-services bench-pipelines format lock clean
+.PHONY: help setup demo test check unit chaos nexmark bench-services bench-pipelines bench-nexmark format lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,11 +33,17 @@ chaos: setup ## play every fault scenario with several seeds (an hour)
 	$(BIN)/python tests/chaos/run.py
 	PENSTOCK_CHAOS_SEEDS="1 2 3" $(BIN)/pytest tests/spark/test_exactly_once.py tests/spark/test_lake_deaths.py tests/spark/test_history.py -k many_deaths
 
+nexmark: setup ## all Nexmark queries over several seeds and disorders, compared with a database (15 minutes)
+	$(BIN)/python bench/nexmark/verify.py
+
 bench-services: setup ## services beside Kafka Streams and Quix (ten minutes)
 	$(BIN)/python bench/services/compare.py
 
 bench-pipelines: setup ## pipelines beside Flink SQL and hand-written PySpark, latency, a cluster (25 minutes)
 	$(BIN)/python bench/pipelines/run.py
+
+bench-nexmark: setup ## events a second per core of each Nexmark query (20 minutes)
+	$(BIN)/python bench/nexmark/bench.py --markdown bench/nexmark/speeds.md --json bench/nexmark/speeds.json
 
 format: setup ## format the code and mend what the linter can
 	$(BIN)/ruff format $(wildcard $(CHECKED))
