@@ -92,7 +92,7 @@ def test_a_batch_that_spark_repeats_adds_nothing_and_rows_of_a_key_keep_their_or
         again = forget_last_commit(ground, "climb")
         with ground.running("climb"):
             ground.wait(
-                "the batch", lambda: ground.reports[-1].detail.get("batch", "-1") >= str(again)
+                "the batch", lambda: ground.reports[-1].metrics.get("batch_number", -1) >= again
             )
             ground.wait("the count", lambda: ground.reports[-1].counts.written == 400)
             ground.words("e")

@@ -255,7 +255,7 @@ def test_streams_are_joined_within_a_bound_that_keeps_their_state_small_and_doub
         return sorted((row["order"], row["paid_at"]) for row in values(ground, topic))
 
     def kept(part: str) -> int:
-        return int(last_report(ground, part).detail["state rows"])
+        return int(last_report(ground, part).metrics["state_rows"])
 
     ground.send("orders", *(order(str(each), "ann", each) for each in range(5)))
     ground.send("payments", payment("0", 20), payment("1", 50), payment("2", 300))
