@@ -26,6 +26,7 @@ from penstock.pipelines import history
 from penstock.pipelines.batch import run_batch
 from penstock.pipelines.laketable import lake_path
 from penstock.pipelines.plan import checkpoint_of
+from penstock.pipelines.rebuild import rebuild_pipeline
 
 pytestmark = pytest.mark.timeout(500)
 
@@ -190,6 +191,8 @@ def test_a_history_and_then_the_log_give_what_the_whole_log_gives(ground, spark,
     run_batch(ground.graph, panes, site, label="all")
     assert readings.table("past.replay.all").items() >= readings.windows().items()
     run_batch(ground.graph, "copied", site, start=Offset(10), end=Offset(RANGE_END), label="some")
+    assert rebuild_pipeline(ground.graph, panes, site) is not None
+    assert readings.table("past") == readings.windows()
     rows = spark.read.format("delta").load(readings.path()).distinct().collect()
     ordered = sorted(rows, key=lambda row: row["_offset"])
     some = [json.loads(each.value) for each in ground.read("copies.replay.some")]

@@ -7,7 +7,7 @@ from typing import Any
 from penstock.cli.arguments import add_app, add_json, command
 from penstock.cli.session import Session
 from penstock.core.draw import describe
-from penstock.core.graph import Graph, Lake, Part, Pipeline, Service, Source
+from penstock.core.graph import Graph, Lake, Part, Pipeline, Service, Source, Stream
 from penstock.core.panes.times import END
 from penstock.core.panes.watermark import WatermarkRule
 from penstock.core.panes.windows import CountWindows
@@ -75,7 +75,11 @@ def _flow(part: Part) -> dict[str, list[str]]:
     if isinstance(part, Source):
         return {"reads": [], "writes": [part.into.name]}
     writes = part.writes if isinstance(part, Service) else (part.writes,)
-    return {"reads": [each.name for each in part.reads], "writes": [each.name for each in writes]}
+    pasts = [each.archive for each in part.reads if isinstance(each, Stream) and each.archive]
+    return {
+        "reads": [each.name for each in (*pasts, *part.reads)],
+        "writes": [each.name for each in writes],
+    }
 
 
 def _home(part: Pipeline | Service) -> str:

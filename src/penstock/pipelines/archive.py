@@ -22,6 +22,7 @@ from penstock.pipelines.gate import KEPT, REFUSED, judged
 from penstock.pipelines.laketable import lake_path, make_table, table_sql, with_default
 from penstock.pipelines.reading import count_gate
 from penstock.pipelines.schema import frame_type
+from penstock.pipelines.snapshot import Snapshot
 from penstock.pipelines.sqltext import literal
 
 __all__ = ["Kept", "archive_rows", "as_topic_rows", "kept_now", "once", "with_kept"]
@@ -60,10 +61,9 @@ def kept_now(graph: Graph, archive: Archive[Any], site: Site, spark: SparkSessio
     filled = committed_offsets(spark, checkpoint_at(graph, archive.filling, site))
     path = lake_path(archive.name, site)
     make_table(spark, archive, path)
-    table = table_sql(path)
-    (version,) = spark.sql(f"describe history {table} limit 1").select("version").collect()
-    (size,) = spark.sql(f"describe detail {table}").select("sizeInBytes").collect()
-    reader: Any = spark.read.format("delta").option("versionAsOf", version[0])
+    (size,) = spark.sql(f"describe detail {table_sql(path)}").select("sizeInBytes").collect()
+    version = Snapshot(spark, path).version
+    reader: Any = spark.read.format("delta").option("versionAsOf", version)
     rows: DataFrame = reader.load(path)
     tops = {row[0]: row[1] for row in rows.groupBy(PARTITION).agg(F.max(OFFSET)).collect()}
     topic = archive.stream.topic.name

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from penstock.core.graph import Lake, Pipeline
+from penstock.core.graph import Lake, Pipeline, Stream
 from penstock.core.settings import Settings
 from penstock.errors import ConfigurationError
 from penstock.machine.ports import LOOPBACK
@@ -53,7 +53,9 @@ def refuse_unshared(settings: Settings, pipelines: Iterable[Pipeline]) -> None:
     if is_local(master) or _on_loopback(master):
         return
     uses_lake = any(
-        isinstance(data, Lake) for each in pipelines for data in (*each.reads, each.writes)
+        isinstance(data, Lake) or (isinstance(data, Stream) and data.archive)
+        for each in pipelines
+        for data in (*each.reads, each.writes)
     )
     missing = [
         key

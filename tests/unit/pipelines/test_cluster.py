@@ -51,6 +51,16 @@ def test_the_lake_is_asked_for_only_by_pipelines_that_use_it():
     refuse_unshared(replace(settings, lake=LakeSettings(path="/shared/lake")), [stored])
 
 
+def test_the_lake_is_asked_for_by_pipelines_that_read_a_history():
+    app = App("example")
+    words, copies = app.stream("words", Word), app.stream("copies", Word)
+    app.pipeline(reads=app.archive(words).then_live, writes=copies, name="copied")(lambda it: it)
+    with pytest.raises(ConfigurationError, match="other machines"):
+        refuse_unshared(
+            _settings("yarn", checkpoint_dir="/shared/checkpoints"), [app.graph.part("copied")]
+        )
+
+
 def test_the_driver_of_a_cluster_is_found_by_its_own_name_unless_all_is_on_one_machine():
     assert "spark.driver.host" not in cluster_options("spark://head:7077", ["a.jar"])
     options = cluster_options("spark://127.0.0.1:7077", ["a.jar", "b.jar"])

@@ -26,6 +26,7 @@ def graph():
         ("also", words, shared, {}),
     ):
         app.pipeline(reads=reads, writes=writes, name=name, **options)(lambda *frames: frames[0])
+    app.archive(words)
     return app.graph
 
 
@@ -36,6 +37,7 @@ def graph():
         ("quick", "rebuild.real-time"),
         ("fill", "rebuild.read-as-stream"),
         ("also", "rebuild.shared"),
+        ("words.archive.filling", "rebuild.archive"),
         ("ecko", "part.unknown"),
     ],
 )
