@@ -117,7 +117,7 @@ def full_checkpoint(arena: Any, scale: Scale) -> dict[str, object]:
 
 
 def trimmed(arena: Any, scale: Scale) -> dict[str, object]:
-    """F22: retention passes what was read, under a pipeline that sleeps and one that is stopped."""
+    """F22: retention deletes what was not read yet: they stop with every gap, or skip and count."""
     run = begun(arena)
     assert run.stop() == 0, arena.said()
     arena.feed(1_000)

@@ -169,8 +169,18 @@ def test_real_time_mode_passes_records_on_looks_up_and_buries_the_bad(ground):
     with ground.running("shout"):
         ground.wait("loud words", lambda: len(ground.read("loud")) == 2)
         ground.wait("the dead letter", lambda: len(ground.read("dead-letters")) == 1)
-    assert sorted(found.key for found in ground.read("loud")) == [b"A", b"B"]
+        ground.send("quiet", (b"d", b'{"word": "d"}'))
+        at = batch(ground)
+        ground.wait("a batch that knows of it", lambda: batch(ground) >= at + 2)
+        ground.words("d", "e")
+        ground.wait("the last", lambda: len(ground.read("loud")) == 3)
+    assert sorted(found.key for found in ground.read("loud")) == [b"A", b"B", b"E"]
     assert ground.reports[-1].detail["writes"] == "at least once"
+
+
+def batch(ground) -> int:
+    """Return the number of the last batch that was reported."""
+    return int(ground.reports[-1].detail.get("batch", "-1").split()[0])
 
 
 def test_real_time_mode_is_refused_where_a_partition_would_wait_for_a_slot(ground):

@@ -75,15 +75,19 @@ class Attempts:
         # The jobs of this thread, those for dead letters, are the pipeline's own.
         self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", self.pipeline.name)
         try:
-            if self._trouble is not None and time.monotonic() < self._due_at:
-                return self._waiting(self._trouble)
-            if not self._settled():
-                return self._copying()
-            if self._running is None or self._trouble is not None:
-                return self._follow(self._start())
-            return self._follow(self._running)
+            return self._look()
         except TransientError as error:
             return self._later(error)
+
+    def _look(self) -> PartReport:
+        if self._trouble is not None and time.monotonic() < self._due_at:
+            return self._waiting(self._trouble)
+        if not self._settled():
+            return self._copying()
+        if self._running is None or self._trouble is not None:
+            return self._follow(self._start())
+        try:
+            return self._follow(self._running)
         except ConfigurationError as error:
             if error.code != TRIMMED or not (gaps := self._gaps()):
                 raise
