@@ -54,14 +54,23 @@ def broker_away(arena: Any, scale: Scale) -> dict[str, object]:
     heard = min(map(len, run.reports.values()))
     with arena.feeding(poison=0.01):
         for seconds in (5.0, 40.0) if scale >= 1 else (5.0,):
+            _more(arena, run)
             arena.pause(seconds)
         for _ in range(2 if scale >= 1 else 1):
+            _more(arena, run)
             arena.broker.kill()
             arena.eventually(lambda: degraded(run, heard), run, what="it says so")
             arena.broker.ensure()
+        _more(arena, run)
     arena.heal(run)
     assert run.stop() == 0, arena.said()
     return {"degraded": "; ".join(sorted(degraded(run, heard)))[:200]}
+
+
+def _more(arena: Any, run: Any) -> None:
+    """Wait until records flow."""
+    before = arena.sent
+    arena.eventually(lambda: arena.sent > before + 5 * kit.FEED, run, what="records flow")
 
 
 def broker_gone(arena: Any, scale: Scale) -> dict[str, object]:
