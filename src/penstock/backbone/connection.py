@@ -73,11 +73,14 @@ class Connection:
         TLS files are PEM, as for librdkafka. Java reads a key only as PKCS#8.
         """
         settings = self.settings
+        request_ms = round(settings.request_timeout.total_seconds() * 1000)
         config = {
             "bootstrap.servers": self.bootstrap,
             "client.id": "penstock",
             "security.protocol": settings.security_protocol,
-            "request.timeout.ms": str(round(settings.request_timeout.total_seconds() * 1000)),
+            "request.timeout.ms": str(request_ms),
+            # A call may need a second request; so it is in Java's own defaults, too.
+            "default.api.timeout.ms": str(2 * request_ms),
             "reconnect.backoff.max.ms": str(_RECONNECT_LIMIT_MS),
         }
         if "SASL" in settings.security_protocol:

@@ -30,6 +30,7 @@ def test_plain_settings_give_the_address_and_the_timeout_only() -> None:
         "metadata.recovery.strategy": "none",
     }
     assert connection.java_config()["request.timeout.ms"] == "5000"
+    assert connection.java_config()["default.api.timeout.ms"] == "10000"
     assert not [name for name in connection.java_config() if name.startswith(("ssl", "sasl"))]
 
 
