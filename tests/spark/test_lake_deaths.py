@@ -35,7 +35,11 @@ WAIT_SECONDS = 150
 
 
 def ids(path: str) -> Counter:
-    found = deltalake.DeltaTable(path).to_pyarrow_table(columns=["id"])
+    """Return the ids in a table, as a reader sees them that is not Spark; none: no table yet."""
+    try:
+        found = deltalake.DeltaTable(path).to_pyarrow_table(columns=["id"])
+    except deltalake.exceptions.TableNotFoundError:
+        return Counter()
     return Counter(found["id"].to_pylist())
 
 
@@ -156,7 +160,7 @@ def test_a_batch_that_is_repeated_adds_nothing_and_a_wrong_checkpoint_is_refused
     ground.declare()
     ground.send("readings", *(kit.message(n, NOW) for n in range(5)))
     with ground.running("keep"):
-        ground.wait("rows", lambda: Path(path).exists() and len(ids(path)) == 5)
+        ground.wait("rows", lambda: len(ids(path)) == 5)
         ground.wait("its commit", (checkpoint / "commits" / "0").exists)
         shutil.copytree(checkpoint, checkpoint.with_name("copy"))
         ground.send("readings", *(kit.message(n, NOW) for n in range(5, 10)))
@@ -170,7 +174,7 @@ def test_a_batch_that_is_repeated_adds_nothing_and_a_wrong_checkpoint_is_refused
         ground.wait("the next", lambda: len(ids(path)) == 11)
     assert ids(path) == Counter(range(11))
 
-    whole = checkpoint.rename(checkpoint.parent.with_name("aside"))
+    whole = checkpoint.rename(ground.home / "aside")
     checkpoint.with_name("copy").rename(checkpoint)
     with pytest.raises(ConfigurationError) as caught:
         run_pipelines(ground.graph, ["keep"], ground.site(threading.Event()))
