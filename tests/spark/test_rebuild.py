@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter, defaultdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -153,8 +152,9 @@ def test_a_table_is_rebuilt_while_the_old_one_runs_and_records_come_in(ground):
                 run_pipelines(ground.graph, ["totals"], ground.site(threading.Event()))
             assert ended(started(ground, "new", "rebuild")) == (0, "")
             use(ground, "new")
+            switched = table(ground)
             with ground.running("totals"):
-                time.sleep(1)
+                ground.wait("more of the new totals", lambda: table(ground) != switched)
         with ground.running("totals"):
             expected = feed.totals("new")
             ground.wait("the new totals", lambda: table(ground) == expected)

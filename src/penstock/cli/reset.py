@@ -33,7 +33,7 @@ def _reset(session: Session) -> None:
         raise ConfigurationError(
             f"{part.name!r} is a {part.kind}: only services can be reset",
             code="reset.not-a-service",
-            hint=f"penstock replay --part {part.name} runs a pipeline over the past",
+            hint=f"a pipeline is computed anew with: penstock rebuild {part.name}",
         )
     if not session.arguments.yes:
         raise ConfigurationError(

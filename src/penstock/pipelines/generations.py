@@ -16,10 +16,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from penstock.errors import FencedError
+from penstock.errors import ConfigurationError, FencedError
 from penstock.pipelines.checkpoint import Files
 
 __all__ = ["Generations", "Standing"]
+
+_FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,12 +76,18 @@ class Generations:
         if name not in self._files.names(directory):
             return Standing()
         found = json.loads(self._files.text(self._file))
+        if found.pop("format") != _FORMAT:
+            raise ConfigurationError(
+                f"{self._name}: {self._file} was written by a newer Penstock",
+                code="checkpoint.newer",
+                hint="run that release",
+            )
         return Standing(**found | {"left": tuple(found["left"])})
 
     def write(self, standing: Standing) -> None:
         """Make it stand so, durably."""
         fields = {each: getattr(standing, each) for each in Standing.__slots__}
-        self._files.write(self._file, json.dumps(fields, indent=1))
+        self._files.write(self._file, json.dumps({"format": _FORMAT} | fields, indent=1))
 
     def running(self) -> "tuple[str, Callable[[], None]]":
         """Return the checkpoint to run from, and what raises FencedError when it no longer is that.
@@ -91,7 +99,7 @@ class Generations:
         def check() -> None:
             standing = self.read()
             if standing.step == "switching":
-                raise self._fenced("a rebuild is switching over", hint="start it again then")
+                raise self._fenced("a rebuild is switching over", hint="start it again after that")
             if standing.current != current:
                 raise self._fenced("it was rebuilt", hint="start it again: it goes on from there")
 

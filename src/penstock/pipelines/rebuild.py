@@ -6,6 +6,7 @@ reported by the run that it replaces, and is not reported again.
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +18,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.backbone.site import Site
 from penstock.backbone.topics import Topics
 from penstock.core.graph import Archive, Data, Graph, Lake, Pipeline, RealTime, Stream
-from penstock.errors import ConfigurationError
+from penstock.errors import ConfigurationError, TransientError
 from penstock.machine.locks import FileLock
-from penstock.pipelines.checkpoint import Files, committed_offsets, offsets_of
+from penstock.pipelines.checkpoint import Files, Offsets, committed_offsets, offsets_of
 from penstock.pipelines.engine import find_pipeline
 from penstock.pipelines.failures import of_query
 from penstock.pipelines.generations import Generations, Standing
@@ -57,6 +58,12 @@ class Watching:
 
 def refuse_rebuild(graph: Graph, name: str, *, append: bool) -> Pipeline:
     """Return the pipeline of this name; ConfigurationError where it cannot be rebuilt, and why."""
+    if (part := graph.part(name)) is not None and not isinstance(part, Pipeline):
+        raise ConfigurationError(
+            f"{name!r} is a {part.kind}: only pipelines are rebuilt",
+            code="rebuild.not-a-pipeline",
+            hint=f"a service begins anew with: penstock reset --part {name}",
+        )
     pipeline = find_pipeline(graph, name)
     data = pipeline.writes
     if isinstance(pipeline.trigger, RealTime):
@@ -259,7 +266,7 @@ class _Rebuild:
                 last: Any = query.lastProgress
                 for source in last["sources"] if last else ():
                     reached |= offsets_of(source["endOffset"])
-                self._watching.progress(*self._done(reached))
+                self._tell(reached)
         finally:
             stopped = query.isActive
             query.stop()
@@ -267,10 +274,15 @@ class _Rebuild:
             raise of_query(ended, self._pipeline)
         if stopped or self._site.stop.is_set():
             return False
-        self._watching.progress(*self._done(committed_offsets(self._spark, checkpoint)))
+        self._tell(committed_offsets(self._spark, checkpoint))
         return True
 
-    def _done(self, reached: dict[tuple[str, int], int]) -> tuple[int, int]:
+    def _tell(self, reached: Offsets) -> None:
+        # Whether Kafka is away the query finds out itself; here it can wait.
+        with suppress(TransientError):
+            self._watching.progress(*self._done(reached))
+
+    def _done(self, reached: Offsets) -> tuple[int, int]:
         done = total = 0
         for data in self._pipeline.reads:
             if isinstance(data, Lake) or data in self._pipeline.lookups:

@@ -1,6 +1,6 @@
 import pytest
 
-from penstock.errors import FencedError
+from penstock.errors import ConfigurationError, FencedError
 from penstock.pipelines.generations import Generations, Standing
 
 
@@ -36,6 +36,14 @@ def test_a_standing_is_read_as_it_was_written():
     found.write(standing)
     assert found.read() == standing
     assert standing == Standing(current=3, left=(2,), next=3)
+
+
+def test_a_standing_of_a_newer_form_is_refused():
+    files = MemoryFiles()
+    files.write("/checkpoints/app/count~generations", '{"format": 2, "paused": true}')
+    with pytest.raises(ConfigurationError) as refusal:
+        generations(files).running()
+    assert refusal.value.code == "checkpoint.newer"
 
 
 def test_a_rebuild_that_begins_anew_takes_a_new_number_and_leaves_the_old_to_be_removed():

@@ -27,6 +27,11 @@ def graph():
     ):
         app.pipeline(reads=reads, writes=writes, name=name, **options)(lambda *frames: frames[0])
     app.archive(words)
+
+    @app.service(reads=words, writes=copies)
+    def serve(word: Word) -> Word:
+        return word
+
     return app.graph
 
 
@@ -38,6 +43,7 @@ def graph():
         ("fill", "rebuild.read-as-stream"),
         ("also", "rebuild.shared"),
         ("words.archive.filling", "rebuild.archive"),
+        ("serve", "rebuild.not-a-pipeline"),
         ("ecko", "part.unknown"),
     ],
 )
