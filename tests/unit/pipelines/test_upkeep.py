@@ -2,9 +2,16 @@
 
 from datetime import timedelta
 
-from penstock.pipelines.caretaker import cleaning_span
+from penstock import App, record
+from penstock.core.report import PartReport
+from penstock.pipelines.caretaker import Caretaker, cleaning_span
 from penstock.pipelines.snapshot import PartitionFiles
 from penstock.pipelines.upkeep import MANY_FILES, Upkept, to_compact
+
+
+@record(key="id")
+class Reading:
+    id: str
 
 
 def partition(day: str | None, *, small: int, files: int = 100) -> PartitionFiles:
@@ -38,3 +45,19 @@ def test_old_files_are_looked_for_a_few_times_within_the_time_they_are_kept():
     assert cleaning_span(timedelta(days=365)) == timedelta(days=1)
     assert cleaning_span(timedelta(hours=1)) == timedelta(hours=1)
     assert cleaning_span(timedelta(hours=14)) == timedelta(hours=2)
+
+
+def test_a_pipeline_whose_table_is_not_looked_after_is_degraded_and_says_why():
+    app = App("shop")
+
+    @app.pipeline(reads=app.stream("readings", Reading), writes=app.lake("kept", Reading))
+    def keep(readings): ...
+
+    caretaker = Caretaker([keep.writes], site=None, spark=None)
+    report = PartReport(part="keep", kind="pipeline", state="running", at=0.0)
+    for _ in range(2):
+        caretaker._failed("kept", "the disk is full")
+    assert caretaker.told(report, keep) == report
+    caretaker._failed("kept", "the disk is full")
+    told = caretaker.told(report, keep)
+    assert (told.state, told.reason) == ("degraded", "the disk is full")
