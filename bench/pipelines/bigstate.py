@@ -1,8 +1,8 @@
 """State larger than the memory that Spark is given: is the answer exact, does memory stay bounded?
 
-    python bench/pipelines/bigstate.py [--keys 3000000] [--json FILE]
+    python bench/pipelines/bigstate.py [--keys 1500000] [--json FILE]
 
-A table of every key's count and its note of 200 bytes. The heap has 512 MB, RocksDB 128 MB for all
+A table of every key's count and its note of 400 bytes. The heap has 512 MB, RocksDB 128 MB for all
 its caches and buffers. Every key comes once and a tenth of them once more, in another order; the
 table must be what a recount says. State is the bytes of keys and notes alone. Memory is the most
 that Spark's process and its Python workers had resident at any time.
@@ -37,7 +37,7 @@ BOUNDED = {"spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB": "128"}
 BATCH = 500_000
 AGAIN = 10
 """One key in so many comes twice."""
-KEY_BYTES, NOTE_BYTES = 15, 200
+KEY_BYTES, NOTE_BYTES = 15, 400
 LOOK_SECONDS = 0.5
 
 
@@ -146,7 +146,7 @@ def wrong_totals(connection: Connection, keys: int) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--keys", type=int, default=3_000_000)
+    parser.add_argument("--keys", type=int, default=1_500_000)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     with declared(app) as connection:

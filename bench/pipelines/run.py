@@ -26,7 +26,7 @@ BENCHMARKS: dict[str, tuple[list[str], list[str]]] = {
     "sink": ([], ["--rounds", "1", "--records", "1500000"]),
     "latency": ([], ["--seconds", "30"]),
     "cluster": ([], ["--records", "1000000"]),
-    "bigstate": ([], ["--keys", "1000000"]),
+    "bigstate": ([], ["--keys", "500000"]),
     "growth": (["--svg", str(HERE / "growth.svg")], ["--records", "100000"]),
 }
 """What each is given, and what more where it must be quick."""
