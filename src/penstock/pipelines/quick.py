@@ -6,6 +6,8 @@ do not, the exact reader looks. They succeed on compact JSON and on that with a 
 colon.
 """
 
+import json
+
 from pyspark.sql import types as sql
 
 from penstock.core.schema import Choice, Field, FieldType, ListOf, Scalar, Schema
@@ -107,8 +109,9 @@ def _is_utf8(raw: Sql, text: Sql) -> Sql:
     The parser puts a mark in place of those that were not; only a text with that mark is worth the
     look at all bytes of the record.
     """
-    unmarked = f"not {contains(raw, _REPLACEMENT)}"
-    return all_of(f"{raw} is not null", any_of(unmarked, f"is_valid_utf8({text})"))
+    # A choice, not an "or": see is_typed.
+    valid = when(contains(raw, _REPLACEMENT), f"is_valid_utf8({text})", "true")
+    return all_of(f"{raw} is not null", valid)
 
 
 def is_typed(value: Sql, text: Sql, found: Sql, schema: Schema) -> Sql:
@@ -139,8 +142,7 @@ def _is_sure(field: Field, text: Sql, found: Sql) -> Sql:
     raw = f"{found}.{name(field.name)}"
     typed = "true"
     if _is_text(field.type):
-        quoted = f'"{field.name}":'
-        typed = any_of(contains(text, f'{quoted}"'), contains(text, f'{quoted} "'))
+        typed = _holds_text(field, text)
     if not field.optional:
         return typed
     if field.nullable and field.default is None:
@@ -148,6 +150,37 @@ def _is_sure(field: Field, text: Sql, found: Sql) -> Sql:
     quoted = f'"{field.name}"'
     absent = all_of(f"not {contains(text, quoted)}", f"not {contains(text, _BACKSLASH)}")
     return when(f"{raw} is null", absent, typed)
+
+
+def _holds_text(field: Field, text: Sql) -> Sql:
+    """Return whether the field's name is followed by a quote, where its value does not show it.
+
+    Searched with the comma before it: there are fewer commas than quotes to stop at.
+    """
+    if _shows_text(field.type):
+        return "true"
+    compact, spaced = f'"{field.name}":"', f'"{field.name}": "'
+    return any_of(
+        f"startswith({text}, {literal('{' + compact)})",
+        contains(text, f",{compact}"),
+        f"startswith({text}, {literal('{' + spaced)})",
+        contains(text, f", {spaced}"),
+    )
+
+
+def _shows_text(kind: FieldType) -> bool:
+    """Whether no good value of a type looks like a number, a bool, a list or an object."""
+    if isinstance(kind, Choice):
+        return not any(_is_json(value) for value in kind.values)
+    return isinstance(kind, Scalar) and kind.name in ("instant", "date")
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_exact(field: Field) -> Sql:

@@ -9,22 +9,28 @@ from typing import NamedTuple
 
 from penstock.core.schema import Choice, FieldType, Limits, Scalar
 from penstock.pipelines.schema import DECIMAL
-from penstock.pipelines.sqltext import Sql, all_of, literal, matches, when
+from penstock.pipelines.sqltext import Sql, all_of, any_of, coalesce, literal, matches, when
 
-__all__ = ["Reading", "event_time", "is_common_era", "read_scalar", "within"]
+__all__ = [
+    "FIRST_MICROSECOND",
+    "LAST_MICROSECOND",
+    "Reading",
+    "event_time",
+    "is_common_era",
+    "read_scalar",
+    "within",
+]
 
-_PLAIN_INSTANT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z$"
-"""How nearly everybody writes it; the full pattern takes twice the time."""
-
+# \z, not $: that also matches before a line end, at which the casts do not stumble.
 _INSTANT = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?"
-    r"([Zz]|[+-][0-9]{2}:?[0-9]{2})$"
+    r"([Zz]|[+-][0-9]{2}:?[0-9]{2})\z"
 )
 _LONG_FRACTION = r"(\.[0-9]{6})([0-9])[0-9]*"
-_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-_BASE64 = r"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
+_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}\z"
+_BASE64 = r"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?\z"
 _DECIMAL = r"^[+-]?([0-9]*)\.?([0-9]*)(?:[eE]([+-]?[0-9]{1,4}))?$"
-_FIRST_MILLISECOND, _LAST_MILLISECOND = -62_135_596_800_000, 253_402_300_799_999
+FIRST_MICROSECOND, LAST_MICROSECOND = -62_135_596_800_000_000, 253_402_300_799_999_999
 """The years 1 to 9999."""
 
 
@@ -51,7 +57,7 @@ def is_common_era(text: Sql) -> Sql:
 
 def event_time(milliseconds: Sql) -> Reading:
     """Read an event time that is held as milliseconds since the epoch."""
-    good = f"{milliseconds} between {_FIRST_MILLISECOND} and {_LAST_MILLISECOND}"
+    good = f"{milliseconds} between {FIRST_MICROSECOND // 1000} and {LAST_MICROSECOND // 1000}"
     return Reading(good, when(good, f"timestamp_millis({milliseconds})"))
 
 
@@ -64,12 +70,34 @@ def _instant(text: Sql) -> Reading:
         f"try_cast({cut} as timestamp) + "
         f"{when(rounded, 'interval 1 microsecond', 'interval 0 microsecond')}"
     )
-    value = when(
-        matches(text, _PLAIN_INSTANT),
-        f"try_cast({text} as timestamp)",
+    value = coalesce(
+        when(_is_plain_instant(text), f"try_cast({text} as timestamp)"),
         when(matches(text, _INSTANT), other),
     )
     return Reading(all_of(f"{value} is not null", is_common_era(text)), value)
+
+
+def _is_plain_instant(text: Sql) -> Sql:
+    """Return whether a text that Spark can cast is one of the form ``2026-01-01T00:00:00.123Z``.
+
+    That is how nearly everybody writes an instant, and a regular expression takes three times the
+    time. Spark's cast takes parts of one or two digits, years of four to six, a blank or sign
+    before and any zone behind. With ``-`` in the fifth place the year has four digits and nothing
+    stands before it; with the point, or the second colon, in its place every part between has two.
+    A digit before the ``Z`` leaves no zone but UTC: no name of a zone ends in that way.
+    """
+    raw = f"cast({text} as binary)"
+    size = f"octet_length({text})"
+    places = any_of(
+        all_of(f"{size} between 22 and 27", f"substring({raw}, 20, 1) = x'2e'"),
+        all_of(f"{size} = 20", f"substring({raw}, 17, 1) = x'3a'"),
+    )
+    return all_of(
+        f"endswith({text}, 'Z')",
+        f"substring({raw}, 5, 1) = x'2d'",
+        places,
+        f"substring({raw}, {size} - 1, 1) between x'30' and x'39'",
+    )
 
 
 def _date(text: Sql) -> Reading:
