@@ -11,6 +11,9 @@ quick, exact        the two ways to read a record: fast, and always right
 values, keys        values and keys of records, as ``core.codec`` has them
 laketable, writers  a Delta table: made, read, written; whose checkpoint fits to it
 snapshot, lakeview  a Delta table as it is, for us and for people
+archive             records of a stream in the lake, with their places on the log
+history, settling   the history of a stream: copied into order, read before the log
+pastrange           a finished range of a stream with its history
 upkeep, caretaker   what keeps a table in shape, and who does it when
 sqlgate, sqlwords   the gate for SQL that people write: parsed, listed, written anew
 query               SQL over topics and the lake
