@@ -28,7 +28,7 @@ from penstock.backbone.connection import Connection
 from penstock.backbone.site import Site
 from penstock.core.settings import KafkaSettings, Settings
 from penstock.machine.places import Places
-from penstock.pipelines import history, plan, running, settling, sinks
+from penstock.pipelines import attempts, history, plan, running, sinks
 from penstock.pipelines.engine import run_pipelines
 from penstock.pipelines.history import Histories
 from penstock.pipelines.oncesink import OnceSink
@@ -112,7 +112,7 @@ def main() -> None:
     DoomedSink.doomed, DoomedSink.checkpoints = int(batch), places.checkpoints
     history.PIECE_RECORDS = PIECE_RECORDS
     sinks.OnceSink = DoomedSink
-    for module in (plan, running, settling):
+    for module in (attempts, plan, running):
         module.Histories = DoomedHistories
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
