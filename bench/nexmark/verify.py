@@ -51,13 +51,18 @@ KINDS = (
 
 
 def compared(
-    spark: SparkSession, case: Case, queries: Sequence[str], *, together: int = TOGETHER
+    spark: SparkSession,
+    case: Case,
+    queries: Sequence[str],
+    *,
+    together: int = TOGETHER,
+    parts: int = Options.parts,
 ) -> Iterator[tuple[str, Comparison]]:
     """Run queries over the events of a case; yield how the answer of each compares."""
     with tempfile.TemporaryDirectory(prefix="penstock-nexmark-") as directory:
         file = Path(directory) / "events.jsonl"
         case.write(file)
-        oracle, options = Oracle(file), Options(case.partitions, case.bound)
+        oracle, options = Oracle(file), Options(case.partitions, case.bound, parts=parts)
         for first in range(0, len(queries), together):
             group = queries[first : first + together]
             for query, rows in answers(spark, file, group, options):
