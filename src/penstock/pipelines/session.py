@@ -116,9 +116,14 @@ def _start(settings: SparkSettings, files: _Files, *, name: str, held: int = 0) 
     conf = SparkConf(loadDefaults=False)
     for key, value in _options(settings, files, name=name, held=held).items():
         conf.set(key, value)
-    with _our_interrupt_handler():
-        gateway = _launch(conf, files)
-        found = SparkSession(SparkContext(conf=conf, gateway=gateway))
+    found: SparkSession | None = None
+    try:
+        with _interrupts_later():
+            found = SparkSession(SparkContext(conf=conf, gateway=_launch(conf, files)))
+    except KeyboardInterrupt:
+        if found is not None:
+            _end(found)
+        raise
     # Where no stream was ever started, state in a batch misses what only this sets up.
     found.streams.active  # noqa: B018 - asked for its effect
     return found
@@ -204,16 +209,22 @@ def _launch(conf: SparkConf, files: _Files) -> Any:
 
 
 @contextmanager
-def _our_interrupt_handler() -> Iterator[None]:
-    """Keep PySpark from taking Ctrl-C, which is for whoever runs the parts."""
+def _interrupts_later() -> Iterator[None]:
+    """Hold Ctrl-C back until the block has ended, and keep PySpark from taking it for good.
+
+    A JVM that has just been started, and that nobody has a hold of yet, would stay behind.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    ours = signal.getsignal(signal.SIGINT)
+    asked = threading.Event()
+    ours = signal.signal(signal.SIGINT, lambda *_: asked.set())
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, ours)
+    if asked.is_set():
+        signal.raise_signal(signal.SIGINT)
 
 
 def _end(found: SparkSession) -> None:
