@@ -29,7 +29,7 @@ check: setup ## format, lint, types, import contract, module size
 unit: setup ## the tests that need neither broker nor JVM
 	$(BIN)/pytest tests/unit
 
-chaos: setup ## play every fault scenario with several seeds (an hour)
+chaos: setup ## play every fault scenario with several seeds (two hours)
 	$(BIN)/python tests/chaos/run.py
 	PENSTOCK_CHAOS_SEEDS="1 2 3" $(BIN)/pytest tests/spark/test_exactly_once.py tests/spark/test_lake_deaths.py tests/spark/test_history.py -k many_deaths
 
