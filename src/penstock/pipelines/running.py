@@ -99,17 +99,17 @@ class RunningPipeline:
         if time.monotonic() - self._guarded_at > _GUARD_SECONDS:
             self._run.guard()
             self._guarded_at = time.monotonic()
-        ended = self.query.exception()
-        self._trouble = ""
+        # First: whoever is at its end now has no batch left that could be missed below.
+        active, self._trouble = self.query.isActive, ""
         try:
             self._catch_up()
         except TransientError as error:
             self._trouble = f"dead letters wait: {error.message}"
         except (PySparkException, Py4JError) as error:
             raise of_query(error, self.pipeline) from error
-        if ended is not None:
+        if not active and (ended := self.query.exception()) is not None:
             raise of_query(ended, self.pipeline)
-        if not self.query.isActive and not self._site.stop.is_set():
+        if not active and not self._site.stop.is_set():
             raise TransientError(f"pipeline {self.pipeline.name!r} stopped by itself", code=UNKNOWN)
         return self._report()
 
