@@ -13,8 +13,7 @@ run_page = runpy.run_path(str(ROOT / "tests" / "unit" / "test_docs.py"))["run_pa
 
 
 @pytest.fixture
-def module(spark, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def module(spark, tmp_path):
     created = types.ModuleType("docs_pipelines")
     created.__dict__.update(__file__=str(tmp_path / "shop.py"), spark=spark)
     sys.modules[created.__name__] = created
@@ -25,15 +24,17 @@ def module(spark, tmp_path, monkeypatch):
     del sys.modules[created.__name__]
 
 
-def test_the_python_of_the_guide_to_pipelines_runs_and_gives_what_it_says(module, spark):
+def test_the_python_of_the_guide_to_pipelines_runs_and_gives_what_it_says(module, spark, tmp_path):
     assert run_page(ROOT / "docs" / "pipelines.md", module) > 5
     given = module.frame(spark, [(str(each), "ann", each) for each in range(9)])
     known = spark.createDataFrame([("ann", "Rome")], "customer string, city string")
     paid = spark.createDataFrame([], "order string, at timestamp")
     assert module.by_hour(given, known).collect()[0].orders == 9
     assert module.settle(given, paid).count() == 9
+    # Relative paths are below the directory that the JVM was started in.
+    module.MODEL, rates = str(tmp_path / "model"), str(tmp_path / "rates")
     assert module.fit(given).collect()[0].error > 0
     assert module.expect(given).count() == 9
     assert module.pass_on(given).count() + module.in_tens(given).count() == 9
-    known.write.parquet("rates")
-    assert module.with_rates(given, "rates").count() == 9
+    known.write.parquet(rates)
+    assert module.with_rates(given, rates).count() == 9
