@@ -182,7 +182,18 @@ class Topics:
         every = [difference for several in found.values() for difference in several]
         if any(not change or difference.obstacle for difference in every):
             raise contradiction(every)
-        return {name: apply_differences(self._admin, several) for name, several in found.items()}
+        done: dict[str, Sequence[TopicChange]] = {
+            name: apply_differences(self._admin, several) for name, several in found.items()
+        }
+        if every:
+            changed = {name: wanted[name] for name, several in found.items() if several}
+            self._await(lambda: self._as_declared(changed), doing=_SETTLING)
+        return done
+
+    def _as_declared(self, wanted: Mapping[str, TopicSpec]) -> bool:
+        """Whether topics that exist are seen to be what they were changed to."""
+        states = self._existing(wanted)
+        return not any(differences(wanted[name], states[name]) for name in wanted)
 
     def _usable(self, names: Iterable[str]) -> bool:
         """Whether every partition of these topics has a leader that answers for it."""
