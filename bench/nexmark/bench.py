@@ -37,10 +37,11 @@ from penstock.backbone.topics import Topics
 from penstock.core.graph import Data, Graph, Lake, Pipeline
 from penstock.core.settings import Settings
 from penstock.machine.places import Places
+from penstock.pipelines.laketable import lake_path, lake_rows
 from penstock.pipelines.plan import output_of
-from penstock.pipelines.reading import lake_rows, observed_name, records, topic_rows
+from penstock.pipelines.reading import observed_name, records, topic_rows
 from penstock.pipelines.session import shuffle_partitions
-from penstock.pipelines.sinks import lake_path, once_writer, stream_writer
+from penstock.pipelines.sinks import once_writer, stream_writer
 from penstock.pipelines.writing import log_rows
 from penstock.testing.broker import temporary_broker
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from penstock.backbone.logreader import LogReader
 from penstock.backbone.site import Site
 from penstock.core.graph import Graph, Lake, Pipeline, Table
-from penstock.pipelines.sinks import lake_path
+from penstock.pipelines.laketable import lake_path
 
 __all__ = ["result_rows"]
 

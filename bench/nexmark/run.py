@@ -35,8 +35,8 @@ from penstock.core.settings import Settings, SparkSettings
 from penstock.errors import PenstockError
 from penstock.machine.places import Places
 from penstock.pipelines.engine import run_pipelines
+from penstock.pipelines.laketable import lake_path
 from penstock.pipelines.session import session
-from penstock.pipelines.sinks import lake_path
 from penstock.testing.broker import temporary_broker
 
 DRIVER_MEMORY = "3g"

@@ -2,6 +2,7 @@
 
 import json
 import random
+import runpy
 import sys
 import threading
 from pathlib import Path
@@ -19,6 +20,8 @@ from ending import Ending
 from generator import Disorder, event_lines, events
 from nexmark import QUERIES, nexmark
 from oracle import Oracle
+
+PROGRAMS = Path(__file__).parents[3] / "bench" / "nexmark"
 
 
 def offer(price: int, *, ts: int, seq: int = 0, bidder: int = 1) -> Offer:
@@ -146,3 +149,8 @@ def test_disorder_is_within_the_bound_that_the_queries_allow():
         behind = max(behind, newest - at)
     (stream,) = (data for data in nexmark().graph.data if data.name == "events")
     assert 0 < behind < stream.disorder.total_seconds() * 1000
+
+
+@pytest.mark.parametrize("program", ["run", "verify", "bench", "generator", "oracle"])
+def test_every_program_loads_with_what_it_takes_from_penstock(program):
+    assert callable(runpy.run_path(str(PROGRAMS / f"{program}.py"))["main"])
