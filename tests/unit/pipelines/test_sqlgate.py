@@ -135,7 +135,7 @@ ATTACKS = [
     "with x as (select reflect('a', 'b')) select * from x",
     # files, formats, catalogs
     "select * from parquet.`/etc/passwd`",
-    "select * from delta.`/work/lake/kept`",
+    "select * from delta.`/srv/lake/kept`",
     "select * from `parquet`.`s3a://bucket/x`",
     "select * from csv.`file:///etc/passwd` c",
     "select * from text.`http://127.0.0.1/`",
