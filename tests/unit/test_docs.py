@@ -38,7 +38,7 @@ def blocks(page: Path, language: str) -> Iterator[tuple[int, str]]:
 
 def run_page(page: Path, module: types.ModuleType) -> int:
     """Run all Python of a page in one module; return how many claims were compared."""
-    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE)
     for line, block in blocks(page, "python"):
         if block.lstrip().startswith(">>>"):
             test = doctest.DocTestParser().get_doctest(block, {}, page.name, str(page), line)
