@@ -15,13 +15,12 @@ from typing import Any, NoReturn
 from penstock import __version__
 from penstock.cli.arguments import add_common
 from penstock.cli.session import Session
+from penstock.cli.stopping import INTERRUPTED
 from penstock.cli.terminal import Terminal
 from penstock.core.place import did_you_mean
 from penstock.errors import PenstockError
 
 __all__ = ["main", "make_parser"]
-
-INTERRUPTED = 130
 
 VERBS = {
     "init": "make a project that runs",

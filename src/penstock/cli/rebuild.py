@@ -7,7 +7,7 @@ from penstock.cli.arguments import add_app, add_json, command
 from penstock.cli.partlines import count_text
 from penstock.cli.progressbar import progress_bar
 from penstock.cli.session import Session
-from penstock.cli.stopping import stop_on_signals
+from penstock.cli.stopping import INTERRUPTED, stop_on_signals
 from penstock.core.graph import Lake, Pipeline, Table
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
-_INTERRUPTED = 130
 _SAID = {
     "computed": "computed; switching over",
     "fenced": "the run that was there has ended",
@@ -76,7 +75,7 @@ def _rebuild(session: Session) -> int:
             )
     if done is None:
         session.terminal.note(f"stopped; it goes on with: penstock rebuild {pipeline.name}")
-        return stop.exit_code or _INTERRUPTED
+        return stop.exit_code or INTERRUPTED
     _report(session, pipeline, done)
     return 0
 

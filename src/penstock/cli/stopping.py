@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
-__all__ = ["Stop", "end_now", "stop_on_signals"]
+__all__ = ["INTERRUPTED", "Stop", "end_now", "stop_on_signals"]
 
-_INTERRUPTED = 130
+INTERRUPTED = 130
+"""The exit code after Ctrl-C."""
 
 
 class Stop:
@@ -24,7 +25,7 @@ class Stop:
     @property
     def exit_code(self) -> int:
         """Return 130 after Ctrl-C, else 0: to be stopped is no failure."""
-        return _INTERRUPTED if self.signal == signal.SIGINT else 0
+        return INTERRUPTED if self.signal == signal.SIGINT else 0
 
 
 @contextmanager
@@ -57,4 +58,4 @@ def end_now() -> NoReturn:
     """
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    os._exit(_INTERRUPTED)
+    os._exit(INTERRUPTED)

@@ -240,6 +240,14 @@ class Pipeline:
             data for data in self.reads if not isinstance(data, Stream) and data.kind != flows
         )
 
+    @property
+    def followed(self) -> tuple[OnLog, ...]:
+        """Return the streams and tables whose topics it follows, record by record."""
+        lookups = self.lookups
+        return tuple(
+            data for data in self.reads if not isinstance(data, Lake) and data not in lookups
+        )
+
     def __call__(self, *frames: Any) -> Any:
         """Call the user's function itself, as its own tests do."""
         return self.function(*frames)

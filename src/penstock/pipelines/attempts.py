@@ -11,7 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.backbone.site import Site
 from penstock.backbone.topics import Topics
-from penstock.core.graph import Graph, Lake, Pipeline
+from penstock.core.graph import Graph, Pipeline
 from penstock.core.report import PartReport
 from penstock.errors import ConfigurationError, TransientError
 from penstock.pipelines.checkpoint import committed_offsets
@@ -109,8 +109,7 @@ class Attempts:
             self._site.report(self._told(self._running.ended(failed)))
 
     def _gaps(self) -> list[Gap]:
-        inputs = [data for data in self.pipeline.reads if data not in self.pipeline.lookups]
-        names = {data.topic.name for data in inputs if not isinstance(data, Lake)}
+        names = {data.topic.name for data in self.pipeline.followed}
         reached = committed_offsets(self._spark, self._current_run().checkpoint)
         return find_gaps(reached, self._topics, names)
 

@@ -64,7 +64,7 @@ def planned_batch(files: "Files", checkpoint: str, batch: int) -> PlannedBatch:
 
 def committed_batches(files: "Files", checkpoint: str) -> list[int]:
     """Return the numbers of the finished batches that Spark still remembers, in order."""
-    return sorted(int(name) for name in files.names(f"{checkpoint}/commits") if name.isdecimal())
+    return _numbered(files, f"{checkpoint}/commits")
 
 
 def query_id(files: "Files", checkpoint: str) -> str | None:
@@ -76,7 +76,11 @@ def query_id(files: "Files", checkpoint: str) -> str | None:
 
 def planned_batches(files: "Files", checkpoint: str) -> list[int]:
     """Return the numbers of the batches that were begun, as far as Spark remembers, in order."""
-    return sorted(int(name) for name in files.names(f"{checkpoint}/offsets") if name.isdecimal())
+    return _numbered(files, f"{checkpoint}/offsets")
+
+
+def _numbered(files: "Files", directory: str) -> list[int]:
+    return sorted(int(name) for name in files.names(directory) if name.isdecimal())
 
 
 def offsets_of(text: str | Mapping[str, Any] | None) -> Offsets:

@@ -26,6 +26,7 @@ from penstock.pipelines.sqltext import Sql, coalesce, name
 
 __all__ = [
     "empty_rows",
+    "is_conflict",
     "lake_path",
     "lake_rows",
     "lake_type",
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 _SECONDS_OF_A_DAY = 86_400
+_CONFLICT = "DELTA_CONCURRENT"
 _COORDINATES: dict[str, sql.DataType] = {
     PARTITION: sql.IntegerType(),
     OFFSET: sql.LongType(),
@@ -96,6 +98,11 @@ def stored_rows(frame: DataFrame, data: Lake[Any]) -> DataFrame:
     """Return records as rows of the table: with the days that it is partitioned by."""
     days = [part for part in data.partition_by if isinstance(part, Day)]
     return frame.selectExpr("*", *(f"{_day_of(part)} as {name(part.column)}" for part in days))
+
+
+def is_conflict(error: Exception) -> bool:
+    """Return whether a commit failed because another one came before it."""
+    return _CONFLICT in str(error)
 
 
 def lake_rows(spark: SparkSession, data: Lake[Any], path: str, *, streaming: bool) -> DataFrame:

@@ -54,12 +54,7 @@ def held_slots(pipeline: Pipeline) -> int:
     """Return how many slots a pipeline keeps: in real-time mode one for each partition it reads."""
     if not isinstance(pipeline.trigger, RealTime):
         return 0
-    lookups = pipeline.lookups
-    return sum(
-        data.topic.partitions
-        for data in pipeline.reads
-        if not isinstance(data, Lake) and data not in lookups
-    )
+    return sum(data.topic.partitions for data in pipeline.followed)
 
 
 def checkpoint_of(graph: Graph, pipeline: Pipeline, site: Site) -> str:

@@ -28,7 +28,7 @@ from penstock.pipelines.batch import settled_range
 from penstock.pipelines.failures import first_lines
 from penstock.pipelines.laketable import empty_rows, lake_path, table_exists
 from penstock.pipelines.reading import REJECTED, latest_records, records, topic_rows
-from penstock.pipelines.session import session
+from penstock.pipelines.session import session, session_beside
 from penstock.pipelines.sqlgate import AllowedQuery, Relation
 
 __all__ = ["Answer", "QuerySpan", "ask"]
@@ -119,9 +119,7 @@ def ask(
 
 def _closed_session(spark: SparkSession) -> SparkSession:
     """Return a session with views and settings of its own, that cannot reach out of the query."""
-    found = spark.newSession()
-    for key, value in _SETTINGS.items():
-        found.conf.set(key, value)
+    found = session_beside(spark, _SETTINGS)
     java: Any = found.sparkContext._jvm  # noqa: SLF001
     registry: Any = found._jsparkSession.sessionState().functionRegistry()  # noqa: SLF001
     some = java.scala.Option.apply

@@ -284,9 +284,7 @@ class _Rebuild:
 
     def _done(self, reached: Offsets) -> tuple[int, int]:
         done = total = 0
-        for data in self._pipeline.reads:
-            if isinstance(data, Lake) or data in self._pipeline.lookups:
-                continue
+        for data in self._pipeline.followed:
             for number, (low, high) in self._topics.ends(data.topic.name, committed=True).items():
                 total += high - low
                 done += min(max(reached.get((data.topic.name, number), low) - low, 0), high - low)

@@ -215,12 +215,11 @@ class RunningPipeline:
     def _lag(self) -> Offsets:
         """Return how far each partition is behind its end."""
         behind: Offsets = {}
-        for data in self.pipeline.reads:
-            if not isinstance(data, Lake) and data not in self.pipeline.lookups:
-                topic = data.topic.name
-                for number, (low, high) in self._topics.ends(topic).items():
-                    reached = self.reached.get((topic, number), low)
-                    behind[topic, number] = max(0, high - reached)
+        for data in self.pipeline.followed:
+            topic = data.topic.name
+            for number, (low, high) in self._topics.ends(topic).items():
+                reached = self.reached.get((topic, number), low)
+                behind[topic, number] = max(0, high - reached)
         return behind
 
     def _filled(self, state: PartState, reason: str, *, lag: Offsets | None) -> PartReport:

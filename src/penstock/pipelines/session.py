@@ -31,7 +31,7 @@ from penstock.machine.ports import LOOPBACK
 from penstock.pipelines.cluster import CLUSTER_SHUFFLES, cluster_options, is_local, python_path
 from penstock.pipelines.scratch import Scratch
 
-__all__ = ["local_session", "session"]
+__all__ = ["local_session", "session", "session_beside", "shuffle_partitions"]
 
 STOP_TIMEOUT = timedelta(seconds=20)
 """How long the JVM may take to end by itself before it is killed."""
@@ -97,6 +97,14 @@ def local_session(directory: Path | None = None) -> SparkSession:
         atexit.register(shutil.rmtree, directory, ignore_errors=True)
     settings = replace(SparkSettings(), master=f"local[2,{_TASK_ATTEMPTS}]")
     return _start(settings, _Files.of(Places(directory), "test"), name="test")
+
+
+def session_beside(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    """Return another session of the same Spark, with settings and views of its own."""
+    found = spark.newSession()
+    for key, value in settings.items():
+        found.conf.set(key, value)
+    return found
 
 
 def shuffle_partitions(spark: SparkSession) -> int:

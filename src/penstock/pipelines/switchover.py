@@ -21,7 +21,7 @@ from penstock.backbone.positions import PositionStore, position_group
 from penstock.backbone.topics import Topics
 from penstock.backbone.transactions import TransactionalProducer
 from penstock.core.graph import Lake
-from penstock.pipelines.laketable import make_table, table_exists
+from penstock.pipelines.laketable import is_conflict, make_table, table_exists
 from penstock.pipelines.reading import topic_rows
 from penstock.pipelines.writers import NO_MORE
 
@@ -34,7 +34,6 @@ _COPIED_RECORDS = 10_000
 """In one transaction."""
 _COMMITS = 10
 """How often a commit is tried that another one came before."""
-_CONFLICT = "DELTA_CONCURRENT"
 
 
 def replace_table(
@@ -118,7 +117,7 @@ def replace_lake(
             writer.save(old)
         except PySparkException as error:
             # The old writer, or the upkeep of the table, was faster.
-            if not left or _CONFLICT not in str(error):
+            if not left or not is_conflict(error):
                 raise
         else:
             return

@@ -24,7 +24,8 @@ from penstock.core.days import Day, first_kept_day
 from penstock.core.graph import Lake
 from penstock.errors import TransientError
 from penstock.pipelines.failures import first_lines
-from penstock.pipelines.laketable import table_exists, table_sql
+from penstock.pipelines.laketable import is_conflict, table_exists, table_sql
+from penstock.pipelines.session import session_beside
 from penstock.pipelines.snapshot import PartitionFiles, Snapshot, changes
 from penstock.pipelines.sqltext import any_of, name
 
@@ -36,7 +37,6 @@ _LARGE_BYTES = 128 << 20
 """How large the files are that compaction makes."""
 _PARTITIONS_AT_ONCE = 64
 _ATTEMPTS = 3
-_CONFLICT = "DELTA_CONCURRENT"
 
 _SETTINGS = {
     "spark.databricks.delta.optimize.minFileSize": str(SMALL_BYTES),
@@ -77,10 +77,7 @@ class Upkept:
 
 def upkeep_session(spark: SparkSession) -> SparkSession:
     """Return a session with the settings of upkeep, which are not those of pipelines."""
-    found = spark.newSession()
-    for key, value in _SETTINGS.items():
-        found.conf.set(key, value)
-    return found
+    return session_beside(spark, _SETTINGS)
 
 
 def maintain(
@@ -168,7 +165,7 @@ def _retried(data: Lake[Any], step: Callable[[], T]) -> T:
         try:
             return step()
         except (PySparkException, Py4JError) as error:
-            conflict = _CONFLICT in str(error)
+            conflict = is_conflict(error)
             if conflict and next(again, None):
                 continue
             raise TransientError(
