@@ -1,7 +1,12 @@
 """Fetches what benchmarks compare with: jars by hash, into the user's cache."""
 
 import hashlib
+import os
+import shutil
+import subprocess
 import sys
+import venv
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from urllib.request import Request, urlopen
 
@@ -15,6 +20,30 @@ SECONDS = 120
 def home() -> Path:
     """Return where peers are kept; the second time they are there."""
     return cache_dir() / "bench"
+
+
+def compiled(source: Path, below: Iterable[Path], *, peer: str) -> str:
+    """Return a class path: a Java source, compiled, and the jars that it needs."""
+    path = os.pathsep.join(map(str, below))
+    classes = home() / f"classes-{hashlib.sha256(source.read_bytes()).hexdigest()[:12]}"
+    if not classes.exists():
+        javac = shutil.which("javac")
+        if javac is None:
+            raise SystemExit(f"no javac: {peer} cannot be compared with")
+        subprocess.run([javac, "-cp", path, "-d", str(classes), str(source)], check=True)
+    return os.pathsep.join([str(classes), path])
+
+
+def environment(package: str, *installs: Sequence[str]) -> Path:
+    """Return the environment of a package, made by one pip after the other."""
+    place = home() / package.replace("==", "-")
+    python = place / "bin" / "python"
+    if not (place / "ready").exists():
+        venv.create(place, with_pip=True, clear=True)
+        for words in installs:
+            subprocess.run([str(python), "-m", "pip", "install", "--quiet", *words], check=True)
+        (place / "ready").touch()
+    return place
 
 
 def fetched(coordinates: str, sha512: str) -> Path:

@@ -1,12 +1,8 @@
 """Flink SQL as a peer: its jars from PyPI, its Kafka connector from Maven, kept in the cache."""
 
-import hashlib
-import os
-import shutil
 import subprocess
 import sys
 import tempfile
-import venv
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -15,7 +11,7 @@ from ground import burnt_by
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
-from fetching import fetched, home  # noqa: E402 - beside this directory
+from fetching import compiled, environment, fetched  # noqa: E402 - beside this directory
 
 LIBRARIES = "apache-flink-libraries==2.3.0"
 CONNECTOR = "org.apache.flink:flink-sql-connector-kafka:5.0.0-2.2"
@@ -31,27 +27,12 @@ JVM += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
 def flink_classpath() -> str:
     """Return the class path of the peer, fetched and compiled."""
     below = [*sorted(_libraries().glob("*.jar")), fetched(CONNECTOR, CONNECTOR_SHA512)]
-    path = os.pathsep.join(map(str, below))
-    source = HERE / "FlinkPeer.java"
-    classes = home() / f"classes-{hashlib.sha256(source.read_bytes()).hexdigest()[:12]}"
-    if not classes.exists():
-        javac = shutil.which("javac")
-        if javac is None:
-            raise SystemExit("no javac: Flink cannot be compared with")
-        subprocess.run([javac, "-cp", path, "-d", str(classes), str(source)], check=True)
-    return os.pathsep.join([str(classes), path])
+    return compiled(HERE / "FlinkPeer.java", below, peer="Flink")
 
 
 def _libraries() -> Path:
     """Return the directory of Flink's jars, which PyPI has as a package without any Python."""
-    place = home() / LIBRARIES.replace("==", "-")
-    python = place / "bin" / "python"
-    if not (place / "ready").exists():
-        venv.create(place, with_pip=True, clear=True)
-        for words in (["setuptools", "wheel"], ["--no-deps", LIBRARIES]):
-            command = [str(python), "-m", "pip", "install", "--quiet", *words]
-            subprocess.run(command, check=True)
-        (place / "ready").touch()
+    place = environment(LIBRARIES, ["setuptools", "wheel"], ["--no-deps", LIBRARIES])
     return next(place.glob("lib/python*/site-packages/pyflink/lib"))
 
 

@@ -3,19 +3,14 @@
 Everything lies in the user's cache, beside the jars of Penstock; the second time it is there.
 """
 
-import hashlib
-import os
-import shutil
-import subprocess
 import sys
-import venv
 from pathlib import Path
 
 from penstock.machine.jars import JarSet, jar_paths
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
-from fetching import fetched, home  # noqa: E402 - beside this directory
+from fetching import compiled, environment, fetched  # noqa: E402 - beside this directory
 
 # What Kafka Streams needs beside the broker's own jars, by SHA-512.
 STREAMS = {
@@ -35,23 +30,9 @@ def streams_classpath() -> str:
     """Return the class path of the Kafka Streams peer, fetched and compiled."""
     jars = [fetched(coordinates, sha512) for coordinates, sha512 in STREAMS.items()]
     below = [*jars, *jar_paths(JarSet.KAFKA)]
-    source = HERE / "StreamsPeer.java"
-    classes = home() / f"classes-{hashlib.sha256(source.read_bytes()).hexdigest()[:12]}"
-    path = os.pathsep.join(map(str, below))
-    if not classes.exists():
-        javac = shutil.which("javac")
-        if javac is None:
-            raise SystemExit("no javac: Kafka Streams cannot be compared with")
-        subprocess.run([javac, "-cp", path, "-d", str(classes), str(source)], check=True)
-    return os.pathsep.join([str(classes), path])
+    return compiled(HERE / "StreamsPeer.java", below, peer="Kafka Streams")
 
 
 def quix_python() -> Path:
     """Return the Python of the environment that has Quix."""
-    place = home() / QUIX.replace("==", "-")
-    python = place / "bin" / "python"
-    if not (place / "ready").exists():
-        venv.create(place, with_pip=True, clear=True)
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", QUIX], check=True)
-        (place / "ready").touch()
-    return python
+    return environment(QUIX, [QUIX]) / "bin" / "python"

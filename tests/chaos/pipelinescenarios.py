@@ -7,10 +7,8 @@ import json
 import os
 import runpy
 import signal
-import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +20,7 @@ from penstock.errors import DataError
 
 HERE = Path(__file__).parent
 kit = SimpleNamespace(**runpy.run_path(str(HERE / "pipelinearena.py")))
+disks = SimpleNamespace(**runpy.run_path(str(HERE / "smalldisk.py")))
 Unavailable = runpy.run_path(str(HERE / "network.py"))["Unavailable"]
 
 Scale = float
@@ -107,11 +106,13 @@ def poison(arena: Any, scale: Scale) -> dict[str, object]:
 
 def full_checkpoint(arena: Any, scale: Scale) -> dict[str, object]:
     """F19: the checkpoint's disk is full: it stops, says so, and goes on when there is room."""
-    with _small_disk("16m") as directory:
+    if os.geteuid() != 0:
+        raise Unavailable("a small disk can be mounted by root only")
+    with disks.small_disk("16m") as directory:
         run = begun(arena, f"spark.checkpoint_dir={directory}")
         ballast = directory / "ballast"
         with arena.feeding():
-            _fill(ballast)
+            disks.fill(ballast, by=4096)
             assert run.wait() == 1, arena.said()
         assert any("the disk is full" in report.reason for report in run.last), run.last
         assert "disk.full" in arena.said()
@@ -162,29 +163,6 @@ def driver_death(arena: Any, scale: Scale) -> dict[str, object]:
     arena.heal(last, within=kit.PATIENCE)
     assert last.stop() == 0, arena.said()
     return {"deaths": deaths}
-
-
-def _fill(ballast: Path) -> None:
-    try:
-        with ballast.open("ab", buffering=0) as file:
-            while file.write(b"\0" * 4096):
-                pass
-    except OSError:  # full
-        return
-
-
-@contextmanager
-def _small_disk(size: str) -> Iterator[Path]:
-    if os.geteuid() != 0:
-        raise Unavailable("a small disk can be mounted by root only")
-    directory = Path(tempfile.mkdtemp())
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(directory)]
-    subprocess.run(mount, check=True, capture_output=True)
-    try:
-        yield directory
-    finally:
-        subprocess.run(["umount", "-l", str(directory)], check=True, capture_output=True)
-        directory.rmdir()
 
 
 SCENARIOS: dict[str, Callable[[Any, Scale], dict[str, object]]] = {

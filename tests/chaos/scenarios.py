@@ -11,12 +11,10 @@ import os
 import runpy
 import shutil
 import signal
-import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,6 +23,7 @@ import msgspec
 
 HERE = Path(__file__).parent
 kit = SimpleNamespace(**runpy.run_path(str(HERE / "arena.py")))
+disks = SimpleNamespace(**runpy.run_path(str(HERE / "smalldisk.py")))
 network = SimpleNamespace(**runpy.run_path(str(HERE / "network.py")))
 latereplies = SimpleNamespace(**runpy.run_path(str(HERE / "latereplies.py")))
 hotkey = SimpleNamespace(**runpy.run_path(str(HERE / "hotkey.py")))
@@ -336,12 +335,12 @@ def _harm(directory: Path, harm: str, chance: Any, *, older: Path) -> None:
 
 def full_disk(arena: Any, scale: Scale) -> dict[str, object]:
     """F17: the state's disk is full: it pauses, says so, and goes on when there is room."""
-    with _small_disk("64m") as directory:
+    with disks.small_disk("64m") as directory:
         arena.environment["STATE_DIR"] = str(directory)
         ballast = directory / "ballast"
         worker = arena.start()
         arena.feed(round(40_000 * max(scale, 0.5)))
-        _fill(ballast)
+        disks.fill(ballast, by=65536)
         arena.feed(round(100_000 * max(scale, 0.5)))
         told = lambda: worker.reports and "state" in worker.reports[-1].reason  # noqa: E731
         kit.eventually(told, within=kit.PATIENCE, what="it says that its disk is full")
@@ -350,27 +349,6 @@ def full_disk(arena: Any, scale: Scale) -> dict[str, object]:
         arena.heal(within=60)
         arena.close()
     return {}
-
-
-def _fill(ballast: Path) -> None:
-    try:
-        with ballast.open("ab", buffering=0) as file:
-            while file.write(b"\0" * 65536):
-                pass
-    except OSError:  # full
-        return
-
-
-@contextmanager
-def _small_disk(size: str) -> Iterator[Path]:
-    directory = Path(tempfile.mkdtemp())
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(directory)]
-    subprocess.run(mount, check=True, capture_output=True)
-    try:
-        yield directory
-    finally:
-        subprocess.run(["umount", "-l", str(directory)], check=True, capture_output=True)
-        directory.rmdir()
 
 
 SCENARIOS: dict[str, Callable[[Any, Scale], dict[str, object]]] = {

@@ -1,6 +1,7 @@
 """One application on the shared broker and the shared Spark, for the tests that run pipelines."""
 
 import json
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from penstock.backbone.declare import declare_application
 from penstock.backbone.logreader import LogReader
 from penstock.backbone.producer import Producer
 from penstock.backbone.site import Site
+from penstock.cli.main import main
 from penstock.core.exposition import nested
 from penstock.core.graph import Graph
 from penstock.core.report import PartReport
@@ -115,3 +117,18 @@ def ground(kafka, spark, tmp_path) -> Ground:
 def lasting_ground(kafka, spark, tmp_path_factory) -> Ground:
     """Give one application for all tests of a module."""
     return Ground(kafka, tmp_path_factory.mktemp("ground"))
+
+
+@pytest.fixture
+def penstock(kafka, tmp_path, monkeypatch, capsys):
+    """Give the command, connected to the test's broker, in a directory of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PENSTOCK_KAFKA_BOOTSTRAP", kafka.bootstrap)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+    def run(*words: str) -> tuple[int, str, str]:
+        code = main(words)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run

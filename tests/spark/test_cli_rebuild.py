@@ -1,4 +1,3 @@
-import sys
 from pathlib import Path
 
 import msgspec
@@ -6,7 +5,6 @@ import pytest
 
 from penstock.backbone.logreader import LogReader
 from penstock.backbone.producer import Producer
-from penstock.cli.main import main
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(500)]
 
@@ -36,21 +34,6 @@ def count(words):
 def copied(words):
     return words
 """
-
-
-@pytest.fixture
-def penstock(kafka, tmp_path, monkeypatch, capsys):
-    """Give the command, connected to the test's broker, in a directory of its own."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PENSTOCK_KAFKA_BOOTSTRAP", kafka.bootstrap)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-
-    def run(*words: str) -> tuple[int, str, str]:
-        code = main(words)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 def test_a_pipeline_that_never_ran_is_rebuilt_from_the_log(spark, penstock, kafka, topic):

@@ -1,12 +1,9 @@
-import sys
 from pathlib import Path
 
 import msgspec
-import pytest
 
 from penstock.backbone.logreader import LogReader
 from penstock.backbone.producer import Producer
-from penstock.cli.main import main
 
 APP = """
 from penstock import App, record
@@ -29,21 +26,6 @@ counts = app.table("{name}.counts", Count)
 def count(words):
     return words.groupBy("word").count()
 """
-
-
-@pytest.fixture
-def penstock(kafka, tmp_path, monkeypatch, capsys):
-    """Give the command, connected to the test's broker, in a directory of its own."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PENSTOCK_KAFKA_BOOTSTRAP", kafka.bootstrap)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-
-    def run(*words: str) -> tuple[int, str, str]:
-        code = main(words)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 def test_a_pipeline_runs_over_the_past_into_a_topic_of_its_own(spark, penstock, kafka, topic):
