@@ -82,7 +82,8 @@ def _rebuild(session: Session) -> int:
 
 def _report(session: Session, pipeline: Pipeline, done: "Rebuilt") -> None:
     if session.arguments.json:
-        session.terminal.json({"output": done.output, "changed": done.changed})
+        late = done.late and {"records": done.late.records, "complete": done.late.complete}
+        session.terminal.json({"output": done.output, "changed": done.changed, "late": late})
         return
     if isinstance(pipeline.writes, Lake):
         said = f"{done.output} was replaced; its history has what it held before"
@@ -91,5 +92,7 @@ def _report(session: Session, pipeline: Pipeline, done: "Rebuilt") -> None:
     else:
         said = f"{count_text(done.changed or 0)} records were added to {done.output}"
     session.terminal.note(f"{pipeline.name}: {said}")
+    if done.late:
+        session.terminal.note(f"{pipeline.name}: {done.late}")
     hint = f"penstock run {session.arguments.app} --part {pipeline.name}"
     session.terminal.note(f"it goes on from there when it is started again: {hint}")

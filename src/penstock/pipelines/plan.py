@@ -149,7 +149,10 @@ def prepared_query(
             writer = stream_writer(_given(output), run.into, site, at_once=real_time)
         elif output is None:
             # Panes come from the partitions of the state, which never change.
-            rows = pane_rows(graph, written, histories, buckets=pieces, lossy=lossy)
+            limit = RECORDS_PER_BATCH
+            rows = pane_rows(
+                graph, written, histories, buckets=pieces, per_batch=limit, lossy=lossy
+            )
             if run.beside:
                 rows = rows.where(F.col("topic") == run.into.topic.name)
             writer = once_writer(
@@ -227,7 +230,7 @@ def pane_rows(
     histories: Histories,
     *,
     buckets: int,
-    per_batch: int = RECORDS_PER_BATCH,
+    per_batch: int,
     lossy: bool = False,
 ) -> DataFrame:
     """Return the records that a windowed aggregation writes, late ones included.

@@ -1,7 +1,7 @@
 """A pipeline computed anew from the log, beside the one that runs, and put in its place.
 
 See ``generations`` for the steps. What a rebuild sets aside (dead letters, late records) was
-reported by the run that it replaces, and is not reported again.
+reported by the run that it replaces, and is not written again; late records are counted.
 """
 
 import time
@@ -27,6 +27,7 @@ from penstock.pipelines.generations import Generations, Standing
 from penstock.pipelines.handover import Handover
 from penstock.pipelines.history import Histories
 from penstock.pipelines.plan import Run, checkpoint_of, prepared_query, program_of
+from penstock.pipelines.rollups.latetally import LateCount, LateTally, late_count
 from penstock.pipelines.session import session
 from penstock.pipelines.settling import Settling
 
@@ -46,6 +47,8 @@ class Rebuilt:
     output: str
     changed: int | None
     """Keys of a table that are different now, or records that were added to a stream."""
+    late: LateCount | None = None
+    """Of windows: what they did not take, which no ledger has got from the rebuild."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +204,8 @@ class _Rebuild:
         changed = self._handover.switch(standing.next, old=old, new=next_, step=step)
         step("written")
         self._tidied(self._at(standing.switched(), "switched"))
-        return Rebuilt(self._pipeline.writes.name, changed)
+        late = late_count(Files(self._spark), next_)
+        return Rebuilt(self._pipeline.writes.name, changed, late)
 
     def _tidied(self, standing: Standing) -> Standing:
         """Remove what is left of generations that are of no use any more."""
@@ -225,13 +229,17 @@ class _Rebuild:
             into=into,
             beside=True,
         )
-        if not self._read_histories(run):
+        tally = None
+        if self._pipeline.aggregation:
+            kept = run.checkpoint
+            tally = LateTally(self._graph, self._pipeline, self._site, self._spark, kept)
+        if not self._read_histories(run, tally):
             return False
         before = float("inf")
         while True:
             began = time.monotonic()
             query = prepared_query(self._graph, run, self._site, self._spark)()
-            if not self._follow(query, run.checkpoint):
+            if not self._follow(query, run.checkpoint, tally):
                 return False
             took = time.monotonic() - began
             if took < _SHORT_ROUND_SECONDS or took > _GAIN * before:
@@ -239,7 +247,7 @@ class _Rebuild:
                 return True
             before = took
 
-    def _read_histories(self, run: Run) -> bool:
+    def _read_histories(self, run: Run, tally: LateTally | None) -> bool:
         """Read what the archives of its inputs have, before the log; False if it was stopped."""
         histories = Histories(
             self._graph, self._pipeline, self._site, self._spark, checkpoint=run.checkpoint
@@ -252,13 +260,13 @@ class _Rebuild:
         if not histories.left:
             return True
         query = prepared_query(self._graph, run, self._site, self._spark)()
-        if not self._follow(query, run.checkpoint):
+        if not self._follow(query, run.checkpoint, tally):
             return False
         # It ended by itself: all pieces are in finished batches.
         histories.finish()
         return True
 
-    def _follow(self, query: StreamingQuery, checkpoint: str) -> bool:
+    def _follow(self, query: StreamingQuery, checkpoint: str, tally: LateTally | None) -> bool:
         """Tell how far a query is until it ends; False if it was stopped."""
         reached = committed_offsets(self._spark, checkpoint)
         try:
@@ -267,6 +275,9 @@ class _Rebuild:
                 for source in last["sources"] if last else ():
                     reached |= offsets_of(source["endOffset"])
                 self._tell(reached)
+                # What it did not come to count now it counts when it is asked again.
+                with suppress(TransientError):
+                    _count(query, tally)
         finally:
             stopped = query.isActive
             query.stop()
@@ -274,6 +285,7 @@ class _Rebuild:
             raise of_query(ended, self._pipeline)
         if stopped or self._site.stop.is_set():
             return False
+        _count(query, tally)
         self._tell(committed_offsets(self._spark, checkpoint))
         return True
 
@@ -289,3 +301,8 @@ class _Rebuild:
                 total += high - low
                 done += min(max(reached.get((data.topic.name, number), low) - low, 0), high - low)
         return done, total
+
+
+def _count(query: StreamingQuery, tally: LateTally | None) -> None:
+    if tally is not None:
+        tally.follow(query.recentProgress)

@@ -138,9 +138,12 @@ class Sweeper:
             letter = dead_letter(row, data, part=self._pipeline.name)
             yield row["partition"], row["offset"], [letter]
 
-    def _sweep(self, topic: str, over: OffsetRange) -> None:
+    def _look(self, topic: str, over: OffsetRange) -> Iterator[Found]:
         rows = topic_rows(self._spark, self._site.connection, topic, over=over)
-        found = self.found(rows, self._inputs[topic])
+        return self.found(rows, self._inputs[topic])
+
+    def _sweep(self, topic: str, over: OffsetRange) -> None:
+        found = self._look(topic, over)
         while chunk := list(islice(found, BATCH_RECORDS)):
             with self._transaction() as producer:
                 for letter in (letter for _, _, letters in chunk for letter in letters):

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
 
 from penstock.backbone.site import Site
+from penstock.backbone.topics import Topics
 from penstock.core.graph import Graph, OnLog, Pipeline
 from penstock.core.panes.bucket import Given
 from penstock.core.panes.pane import LateElement
@@ -22,6 +23,7 @@ from penstock.core.rollup.reader import GroupKey
 from penstock.core.rollup.resolve import rollup_of
 from penstock.core.rollup.wire import Destination, PaneWire
 from penstock.pipelines.checkpoint import Files, PlannedBatch, committed_batches, planned_batch
+from penstock.pipelines.reading import OffsetRange
 from penstock.pipelines.rollups.frame import OFFSET, PARTITION, TIME, group, plain_rows
 from penstock.pipelines.rollups.native import EVENT_AT, WINDOW, window_of
 from penstock.pipelines.sweeper import Found, Letter, Sweeper
@@ -49,10 +51,31 @@ class LateSweeper(Sweeper):
 
     def follow_batch(self, batch: int, *, dropped: bool) -> None:
         """Take note of a finished batch, and write the records that were late for it."""
+        before, planned = self._begin_batch(batch)
+        self.follow(before.end, planned.end, rejected=dropped)
+
+    def count_batch(self, batch: int) -> int:
+        """Return how many entries a finished batch is worth; nothing is written."""
+        before, planned = self._begin_batch(batch)
+        return sum(
+            len(letters)
+            for topic in self._inputs
+            for _, _, letters in self._look(topic, self._between(topic, before, planned))
+        )
+
+    def _begin_batch(self, batch: int) -> tuple[PlannedBatch, PlannedBatch]:
         before, planned = self._planned(batch - 1), self._planned(batch)
         self._last = (batch, planned)
         self._watermark = before.watermark * _MILLISECOND
-        self.follow(before.end, planned.end, rejected=dropped)
+        return before, planned
+
+    def _between(self, topic: str, before: PlannedBatch, planned: PlannedBatch) -> OffsetRange:
+        ends = Topics(self._site.connection).ends(topic)
+        return {
+            number: (before.end.get((topic, number), low), planned.end[topic, number])
+            for number, (low, _) in ends.items()
+            if (topic, number) in planned.end
+        }
 
     def catch_up_batches(self) -> None:
         """Look at every finished batch whose late records a crash may have kept from being written.

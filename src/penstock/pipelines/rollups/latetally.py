@@ -1,0 +1,94 @@
+"""The late records of a rebuild: counted, not written, for the run before has reported its own.
+
+The count lies beside the checkpoint and is written when a batch is done. A batch whose end nobody
+saw, because the rebuild was killed there, is not in it; the next start finds that out and says so.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+
+from pyspark.sql import SparkSession
+
+from penstock.backbone.site import Site
+from penstock.core.graph import Graph, Pipeline
+from penstock.core.panes.panecounts import AHEAD, LATE
+from penstock.pipelines.checkpoint import Files, committed_batches
+from penstock.pipelines.progress import Progress, dropped_rows, observed, was_batch
+from penstock.pipelines.rollups.latesweeper import LateSweeper
+from penstock.pipelines.rollups.native import why_not_native
+
+__all__ = ["LateCount", "LateTally", "late_count"]
+
+_FILE = "rebuild-late.json"
+
+
+@dataclass(frozen=True, slots=True)
+class LateCount:
+    """How many entries the late ledger would have got; ``complete``: from every batch."""
+
+    records: int = 0
+    complete: bool = True
+    through: int = -1
+    """The last batch that was counted."""
+
+    def __str__(self) -> str:
+        """Return it in words, for people."""
+        if self.complete and not self.records:
+            return "no record was late for its windows"
+        number = f"{self.records:,}" if self.complete else f"at least {self.records:,}"
+        return f"records late for its windows: {number}; a rebuild writes none to the ledger"
+
+    def counted(self, batch: int, records: int) -> "LateCount":
+        """Return the count with a finished batch."""
+        return replace(self, records=self.records + records, through=batch)
+
+    def resumed(self, done: Iterable[int]) -> "LateCount":
+        """Return the count as it is when these batches are done."""
+        last = max(done, default=-1)
+        if last <= self.through:
+            return self
+        return replace(self, complete=False, through=last)
+
+
+def late_count(files: Files, checkpoint: str) -> LateCount | None:
+    """Return what was counted beside a checkpoint; None: nothing was, it has no windows."""
+    if _FILE not in files.names(checkpoint):
+        return None
+    return LateCount(**json.loads(files.text(f"{checkpoint}/{_FILE}")))
+
+
+class LateTally:
+    """Follows the query that rebuilds one windowed aggregation."""
+
+    def __init__(
+        self, graph: Graph, pipeline: Pipeline, site: Site, spark: SparkSession, checkpoint: str
+    ) -> None:
+        self._files = Files(spark)
+        self._file = f"{checkpoint}/{_FILE}"
+        found = late_count(self._files, checkpoint) or LateCount()
+        self._count = found.resumed(committed_batches(self._files, checkpoint))
+        self._sweeper: LateSweeper | None = None
+        if not why_not_native(pipeline):
+            self._sweeper = LateSweeper(graph, pipeline, site, spark, checkpoint)
+        self._keep()
+
+    def follow(self, several: Iterable[Progress]) -> None:
+        """Take note of finished batches; those that are known already count once."""
+        before = self._count
+        for progress in several:
+            batch = progress["batchId"]
+            if was_batch(progress) and batch > self._count.through:
+                self._count = self._count.counted(batch, self._late(progress))
+        if self._count != before:
+            self._keep()
+
+    def _late(self, progress: Progress) -> int:
+        if self._sweeper is None:
+            rows = observed(progress, LATE)
+            return sum((row[each] or 0) for row in rows for each in (LATE, AHEAD))
+        # Spark counts what it dropped after it has put records together.
+        return self._sweeper.count_batch(progress["batchId"]) if dropped_rows(progress) else 0
+
+    def _keep(self) -> None:
+        self._files.write(self._file, json.dumps(asdict(self._count)))
