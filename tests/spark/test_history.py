@@ -18,14 +18,16 @@ from types import SimpleNamespace
 import pytest
 from pyspark.sql import DataFrame
 
-from penstock import collect, count, fixed, record
+from penstock import App, collect, count, fixed, record
 from penstock.backbone.logrange import Offset
 from penstock.backbone.logreader import LogReader
 from penstock.backbone.topics import Topics
+from penstock.errors import ConfigurationError
 from penstock.pipelines import history
 from penstock.pipelines.batch import run_batch
+from penstock.pipelines.engine import run_pipelines
 from penstock.pipelines.laketable import lake_path
-from penstock.pipelines.plan import checkpoint_of
+from penstock.pipelines.plan import checkpoint_of, program_of
 from penstock.pipelines.rebuild import rebuild_pipeline
 
 pytestmark = pytest.mark.timeout(500)
@@ -55,10 +57,11 @@ class Reading:
 class Readings:
     """The stream of one test: what was sent, and what became of it."""
 
-    def __init__(self, ground, *, seed: int = 7) -> None:
+    def __init__(self, ground, *, seed: int = 7, **options) -> None:
         self.ground = ground
+        options = {"partitions": 2, "idle_after": None, "disorder": "3s"} | options
         self.stream = ground.app.graph.find(ground.topic("readings")) or ground.app.stream(
-            ground.topic("readings"), Reading, partitions=2, idle_after=None, disorder="3s"
+            ground.topic("readings"), Reading, **options
         )
         archive = ground.app.graph.find(ground.topic("readings.archive"))
         self.archive = archive or ground.app.archive(self.stream)
@@ -123,11 +126,37 @@ def by_device(rows) -> dict[str, list[int]]:
     return dict(found)
 
 
+def define_pipelines(ground, *, copied, **windowed) -> None:
+    """Define a pipeline that copies a stream, and windows over streams into tables."""
+    copies = ground.app.stream(ground.topic("copies"), Reading)
+
+    @ground.app.pipeline(reads=copied, writes=copies, name="copied")
+    def copy(readings: DataFrame) -> DataFrame:
+        return readings
+
+    for name, stream in windowed.items():
+        by_device = stream.window(fixed("10s"), by="device")
+        ground.app.table(ground.topic(name), by_device.aggregate(n=count(), ids=collect("id")))
+
+
+def refusal(ground, name: str) -> ConfigurationError:
+    """Return why a pipeline does not start."""
+    with pytest.raises(ConfigurationError) as refused:
+        run_pipelines(ground.graph, [name], ground.site(threading.Event()))
+    return refused.value
+
+
 def test_an_archive_holds_every_record_once_with_its_place_on_the_log(ground, spark):
     readings = Readings(ground)
+    past, latest = readings.archive.then_live, ground.app.table(ground.topic("latest"), Reading)
+    ground.app.pipeline(reads=past, writes=latest, name="latest")(lambda readings: readings)
+    define_pipelines(ground, copied=past)
     ground.declare()
     readings.send(30)
     ground.send("readings", (b"x", b"poison"))
+    # As long as nothing is archived, all there is is on the log.
+    done = rebuild_pipeline(ground.graph, "latest", ground.site(threading.Event()))
+    assert done.changed == len({device for device, _, _ in readings.sent})
     with ground.running(readings.archive.filling):
         ground.wait("dead letters", lambda: len(ground.read("dead-letters")) == 1)
         ground.wait("records", lambda: ground.reports[-1].counts.passed == 30)
@@ -142,20 +171,23 @@ def test_an_archive_holds_every_record_once_with_its_place_on_the_log(ground, sp
     )
     assert all(row["_appended_at_day"] == row["_appended_at"].date() for row in rows)
     assert {row["note"] for row in rows} == {"none"}
+    readings.send(40)
+    topics, topic = Topics(ground.kafka), readings.stream.topic.name
+    topics.trim(topic, {number: high for number, (_, high) in topics.ends(topic).items()})
+    error = refusal(ground, "copied")
+    assert error.code == "history.gap"
+    assert error.message.startswith(f"40 offsets of {topic} are neither in {topic}.archive nor on")
+    assert (f"{topic}[0] wants" in error.detail, f"{topic}[1] wants" in error.detail) == (
+        True,
+        True,
+    )
 
 
 def test_a_history_and_then_the_log_give_what_the_whole_log_gives(ground, spark, monkeypatch):
     monkeypatch.setattr(history, "PIECE_RECORDS", 40)
     readings = Readings(ground)
-    past, copies = readings.archive.then_live, ground.app.stream(ground.topic("copies"), Reading)
-
-    @ground.app.pipeline(reads=past, writes=copies)
-    def copied(readings: DataFrame) -> DataFrame:
-        return readings
-
-    for name, stream in {"whole": readings.stream, "past": past}.items():
-        windowed = stream.window(fixed("10s"), by="device")
-        ground.app.table(ground.topic(name), windowed.aggregate(n=count(), ids=collect("id")))
+    past = readings.archive.then_live
+    define_pipelines(ground, copied=past, whole=readings.stream, past=past)
     ground.declare()
     whole, panes = ground.topic("whole.windows"), ground.topic("past.windows")
     readings.send(300)
@@ -191,14 +223,51 @@ def test_a_history_and_then_the_log_give_what_the_whole_log_gives(ground, spark,
     run_batch(ground.graph, panes, site, label="all")
     assert readings.table("past.replay.all").items() >= readings.windows().items()
     run_batch(ground.graph, "copied", site, start=Offset(10), end=Offset(RANGE_END), label="some")
-    assert rebuild_pipeline(ground.graph, panes, site) is not None
-    assert readings.table("past") == readings.windows()
     rows = spark.read.format("delta").load(readings.path()).distinct().collect()
     ordered = sorted(rows, key=lambda row: row["_offset"])
     some = [json.loads(each.value) for each in ground.read("copies.replay.some")]
     assert by_device((row["device"], row["id"]) for row in some) == by_device(
         (row["device"], row["id"]) for row in ordered if 10 <= row["_offset"] < RANGE_END
     )
+    assert_goes_on_as_it_began(ground, spark)
+    assert_rebuilt_piece_by_piece(ground, readings, kept.with_name(f"{kept.name}~1"))
+
+
+def assert_goes_on_as_it_began(ground, spark) -> None:
+    """A pipeline is refused that would go on without its history, or with one."""
+    before = ground.graph.part("copied")
+    ground.app = App(ground.name)
+    readings, whole = Readings(ground), ground.topic("whole.windows")
+    define_pipelines(ground, copied=readings.stream, whole=readings.archive.then_live)
+    name = readings.stream.name
+    for pipeline, change in {
+        "copied": f"began with the history of {name}, and would go on without history",
+        whole: f"began without history, and would go on with the history of {name}",
+    }.items():
+        error = refusal(ground, pipeline)
+        assert (error.code, error.message) == (
+            "history.changed",
+            f"pipeline {pipeline!r} {change}",
+        )
+        assert error.hint.endswith(f"penstock rebuild {pipeline}")
+    # Nor does a rebuild go on with the other's checkpoint, if it was interrupted.
+    site, now = ground.site(threading.Event()), ground.graph.part("copied")
+    assert program_of(before, site, spark) != program_of(now, site, spark)
+
+
+def assert_rebuilt_piece_by_piece(ground, readings: Readings, checkpoint: Path) -> None:
+    """A rebuild has each piece in a batch of its own, also where a clock is among its sources."""
+    ground.app = App(ground.name)
+    past = Readings(ground, closes_after="1h").archive.then_live
+    define_pipelines(ground, copied=past, past=past)
+    site = ground.site(threading.Event())
+    done = rebuild_pipeline(ground.graph, ground.topic("past.windows"), site)
+    assert (done.late.records, done.late.complete) == (0, True)
+    assert readings.table("past") == readings.windows()
+    (copy,) = json.loads((checkpoint / "history.json").read_text()).values()
+    assert copy["pieces"] > copy["records"] // history.PIECE_RECORDS
+    batches = {int(each.stem) for each in (checkpoint / "sources" / "0").glob("[0-9]*")}
+    assert max(batches) == copy["pieces"] - 1
 
 
 def assert_told(ground, part: str, *, records: int) -> None:
@@ -217,12 +286,10 @@ def assert_told(ground, part: str, *, records: int) -> None:
 
 def test_batch_and_speed_layers_merged_give_the_answer_of_history_and_log(ground):
     readings = Readings(ground)
-    streams = {"speed": readings.stream, "kappa": readings.archive.then_live}
-    for name, stream in streams.items():
-        windowed = stream.window(fixed("10s"), by="device")
-        ground.app.table(ground.topic(name), windowed.aggregate(n=count(), ids=collect("id")))
+    past = readings.archive.then_live
+    define_pipelines(ground, copied=past, speed=readings.stream, kappa=past)
     ground.declare()
-    speed, kappa = (ground.topic(f"{name}.windows") for name in streams)
+    speed, kappa = ground.topic("speed.windows"), ground.topic("kappa.windows")
     readings.send(150)
     with ground.running(readings.archive.filling):
         ground.wait("the archive", lambda: ground.reports[-1].counts.passed == 150)

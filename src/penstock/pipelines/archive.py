@@ -5,7 +5,7 @@ record may be there twice.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,8 +24,17 @@ from penstock.pipelines.reading import count_gate
 from penstock.pipelines.schema import frame_type
 from penstock.pipelines.snapshot import Snapshot
 from penstock.pipelines.sqltext import literal
+from penstock.pipelines.trimmed import Gap
 
-__all__ = ["Kept", "archive_rows", "as_topic_rows", "kept_now", "once", "with_kept"]
+__all__ = [
+    "Kept",
+    "archive_rows",
+    "as_topic_rows",
+    "kept_now",
+    "once",
+    "seam_of",
+    "with_kept",
+]
 
 _LOG = logging.getLogger("penstock.pipelines")
 _FOUND = {PARTITION: "partition", OFFSET: "offset", APPENDED_AT: "timestamp"}
@@ -67,15 +76,41 @@ def kept_now(graph: Graph, archive: Archive[Any], site: Site, spark: SparkSessio
     rows: DataFrame = reader.load(path)
     tops = {row[0]: row[1] for row in rows.groupBy(PARTITION).agg(F.max(OFFSET)).collect()}
     topic = archive.stream.topic.name
-    seam = {}
-    for number, (low, high) in Topics(site.connection).ends(topic).items():
-        reached = max(filled.get((topic, number), 0), tops.get(number, -1) + 1) or low
-        if reached > high or (reached < low and site.settings.spark.on_trimmed != "skip"):
-            raise _no_seam(archive, number, reached, low, high)
-        if reached < low:
-            _LOG.warning("%s; it is skipped", _no_seam(archive, number, reached, low, high).message)
-        seam[number] = max(reached, low)
+    reached = {at: offset for (name, at), offset in filled.items() if name == topic}
+    for number, top in tops.items():
+        reached[number] = max(reached.get(number, 0), top + 1)
+    ends = Topics(site.connection).ends(topic)
+    seam = seam_of(archive, reached, ends, skip=site.settings.spark.on_trimmed == "skip")
     return Kept(rows, size[0], seam)
+
+
+def seam_of(
+    archive: Archive[Any],
+    reached: Mapping[int, int],
+    ends: Mapping[int, tuple[int, int]],
+    *,
+    skip: bool,
+) -> dict[int, int]:
+    """Return by partition the offset from which the log goes on behind an archive.
+
+    ``reached`` is how far the archive has come, ``ends`` where the log begins and ends. What is in
+    neither is refused, or logged and left out where ``skip`` says so.
+    """
+    topic = archive.stream.topic.name
+    seam = {number: reached.get(number) or low for number, (low, _) in sorted(ends.items())}
+    if beyond := {number: at for number, at in seam.items() if at > ends[number][1]}:
+        raise _other_log(archive, beyond, ends)
+    gaps = [
+        Gap(topic, number, at, ends[number][0])
+        for number, at in seam.items()
+        if at < ends[number][0]
+    ]
+    if gaps:
+        error = _gone(archive, gaps)
+        if not skip:
+            raise error
+        _LOG.warning("%s (%s); they are skipped", error.message, error.detail)
+    return {number: max(at, ends[number][0]) for number, at in seam.items()}
 
 
 def once(rows: DataFrame) -> DataFrame:
@@ -106,20 +141,27 @@ def as_topic_rows(kept: DataFrame, log: DataFrame, stream: Stream[Any]) -> DataF
     return kept.selectExpr(*columns, f"struct({fields}) as {KEPT}")
 
 
-def _no_seam(
-    archive: Archive[Any], number: int, seam: int, low: int, high: int
+def _gone(archive: Archive[Any], gaps: Sequence[Gap]) -> ConfigurationError:
+    gone = sum(gap.offsets for gap in gaps)
+    return ConfigurationError(
+        f"{gone:,} offsets of {archive.stream.name} are neither in {archive.name} nor on the log",
+        code="history.gap",
+        detail="; ".join(map(str, gaps)),
+        hint="keep records longer; to go on without them: --set spark.on_trimmed=skip",
+    )
+
+
+def _other_log(
+    archive: Archive[Any], beyond: Mapping[int, int], ends: Mapping[int, tuple[int, int]]
 ) -> ConfigurationError:
     topic = archive.stream.topic.name
-    if seam < low:
-        return ConfigurationError(
-            f"{topic}[{number}] begins at offset {low}, its archive ends before {seam}",
-            code="history.gap",
-            detail=f"{low - seam} records between {archive.name} and the log are gone",
-            hint="keep records longer; to go on without them: --set spark.on_trimmed=skip",
-        )
+    places = (
+        f"{topic}[{number}] ends at offset {ends[number][1]}, its archive at {at}"
+        for number, at in beyond.items()
+    )
     return ConfigurationError(
-        f"{topic}[{number}] ends at offset {high}, its archive at {seam}",
+        f"{archive.name} is not the archive of the log that is there",
         code="history.other-log",
-        detail="the topic was deleted and made again, or a broker has lost records",
+        detail=f"{'; '.join(places)}: the topic was made anew, or a broker has lost records",
         hint=f"archive it under another name: app.archive(..., name=...) instead of {archive.name}",
     )

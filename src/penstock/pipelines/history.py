@@ -6,7 +6,7 @@ goes on. While there are pieces to read the log is held back, and so no batch ha
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from math import ceil
 from typing import Any, Self
@@ -88,6 +88,11 @@ class Histories:
     def records(self) -> int:
         """Return how many records there are, all in all."""
         return sum(history.records for history in self._found.values())
+
+    @property
+    def through(self) -> bool:
+        """Whether all of it is read, and the log is no longer held back."""
+        return self._through
 
     @property
     def left(self) -> int:
@@ -224,14 +229,18 @@ class Histories:
         return len(names)
 
     def _changed(self) -> ConfigurationError:
-        had = ", ".join(self._found) or "no stream"
-        now = ", ".join(self._archives) or "no stream"
+        had, now = _with_history(self._found), _with_history(self._archives)
         return ConfigurationError(
-            f"pipeline {self._pipeline.name!r} began with the history of {had}, now it is of {now}",
+            f"pipeline {self._pipeline.name!r} began {had}, and would go on {now}",
             code="history.changed",
             detail=f"its checkpoint {self._checkpoint} can only go on as it began",
             hint=f"give it a new name, or compute it anew: penstock rebuild {self._pipeline.name}",
         )
+
+
+def _with_history(streams: Iterable[str]) -> str:
+    names = ", ".join(streams)
+    return f"with the history of {names}" if names else "without history"
 
 
 def _in_order(kept: Kept) -> DataFrame:
