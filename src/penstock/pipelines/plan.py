@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program 
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.backbone.site import Site
-from penstock.core.graph import Archive, Data, Graph, Lake, Pipeline, RealTime, Table
+from penstock.core.graph import Archive, Data, Graph, Lake, Pipeline, RealTime, Stream, Table
 from penstock.errors import DefinitionError, Problem
 from penstock.pipelines.archive import archive_rows
 from penstock.pipelines.checkpoint import Files, checkpoint_at
@@ -173,7 +173,9 @@ def program_of(pipeline: Pipeline, site: Site, spark: SparkSession) -> str:
     """Return a fingerprint of all that a pipeline computes, as far as its plan shows it."""
     frames = _frames(pipeline, site, spark, None)
     output = None if pipeline.aggregation else output_of(pipeline, frames)
-    told: list[Any] = [identity_of(pipeline, spark, output).to_json()]
+    # A checkpoint goes on with the history that it began with, or without.
+    past = [each.name for each in pipeline.reads if isinstance(each, Stream) and each.archive]
+    told: list[Any] = [identity_of(pipeline, spark, output).to_json(), past]
     if output is not None:
         told += steps_behind(output, [data.name for data in pipeline.reads])
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()

@@ -257,7 +257,7 @@ class _Rebuild:
             if self._site.stop.wait(_LOOK_SECONDS):
                 settling.stop()
                 return False
-        if not histories.left:
+        if histories.through:
             return True
         query = prepared_query(self._graph, run, self._site, self._spark)()
         if not self._follow(query, run.checkpoint, tally):

@@ -173,6 +173,8 @@ _FIXED: Mapping[str, str] = {
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.streaming.stopTimeout": "30s",
+    # Otherwise a rebuild takes all its past as one batch where one of its sources is a clock.
+    "spark.sql.streaming.triggerAvailableNowWrapper.enabled": "true",
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
