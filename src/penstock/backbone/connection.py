@@ -52,9 +52,9 @@ class Connection:
             "security.protocol": settings.security_protocol,
             "socket.timeout.ms": round(settings.request_timeout.total_seconds() * 1000),
             "reconnect.backoff.max.ms": _RECONNECT_LIMIT_MS,
-            # When the client starts over because all brokers were away, it keeps a dead handle to
-            # its coordinator, and a transaction's calls wait on that for ever.
-            "metadata.recovery.strategy": "none",
+            # A broker that was away longer than its session names no broker at all for a moment:
+            # the client then drops the one it has, and must start over from its first address.
+            "metadata.recovery.strategy": "rebootstrap",
         }
         optional = {
             "sasl.mechanism": settings.sasl_mechanism,

@@ -68,6 +68,9 @@ class TransactionalProducer:
                 "message.timeout.ms": milliseconds,
                 # The client wants no request to outlive its transaction.
                 "socket.timeout.ms": min(milliseconds, round(self._timeout * 1000)),
+                # A client that starts over keeps a dead handle to its coordinator, and its calls
+                # wait on that for ever; this one is replaced after the first that times out.
+                "metadata.recovery.strategy": "none",
             },
         )
         with self._ending("take over"):

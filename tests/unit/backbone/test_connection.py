@@ -27,7 +27,7 @@ def test_plain_settings_give_the_address_and_the_timeout_only() -> None:
         "security.protocol": "PLAINTEXT",
         "socket.timeout.ms": 5000,
         "reconnect.backoff.max.ms": 2000,
-        "metadata.recovery.strategy": "none",
+        "metadata.recovery.strategy": "rebootstrap",
     }
     assert connection.java_config()["request.timeout.ms"] == "5000"
     assert connection.java_config()["default.api.timeout.ms"] == "10000"
