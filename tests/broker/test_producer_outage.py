@@ -80,7 +80,7 @@ def test_records_that_wait_for_a_broker_are_not_lost_in_silence(nowhere):
     assert caught.value.code == "kafka.undelivered"
     assert nowhere.bootstrap in caught.value.message
     assert until(producer.trouble).startswith(f"no contact with Kafka at {nowhere.bootstrap}")
-    producer._sender.discard()
+    producer.discard()
 
 
 def test_a_full_queue_without_a_broker_ends_with_an_error(nowhere):
@@ -90,7 +90,7 @@ def test_a_full_queue_without_a_broker_ends_with_an_error(nowhere):
     with pytest.raises(TransientError) as caught:
         producer.send("words", key=b"k", value=b"v")
     assert caught.value.code == "kafka.queue-full"
-    producer._sender.discard()
+    producer.discard()
 
 
 def test_a_broker_that_dies_and_comes_back_costs_no_record(broker):

@@ -83,12 +83,16 @@ class Producer:
         """Return why the cluster cannot be reached, None if it can."""
         return self._sender.trouble()
 
+    def discard(self) -> None:
+        """Forget all records that still wait: nobody will ask what became of them."""
+        self._sender.discard()
+
     def close(self) -> None:
         """Flush, and forget what could not be sent."""
         try:
             self.flush()
         finally:
-            self._sender.discard()
+            self.discard()
 
     def __enter__(self) -> Self:
         return self
@@ -105,7 +109,7 @@ class Producer:
             # What was sent before the error is still wanted, but must not hide the error.
             with suppress(KafkaException):
                 self._sender.flush()
-            self._sender.discard()
+            self.discard()
 
     def _failed(self, error: KafkaException) -> TransientError:
         named = failure(cause(error), doing="sending", bootstrap=self._bootstrap)

@@ -50,6 +50,7 @@ class _KafkaFeed:
         self._unsettled: Counter[Outcome] = Counter()
         self._settled_at = time.monotonic()
         self._number = 0
+        self._give_up_at: float | None = None
 
     @property
     def stop(self) -> Event:
@@ -79,21 +80,26 @@ class _KafkaFeed:
         self._progress.tell(fact, text)
 
     def _flush(self) -> None:
-        """Wait for as long as the site runs, then for as long as a stop may take."""
-        give_up_at: float | None = None
+        """Wait for as long as the site runs, then, once, for as long as a stop may take."""
         while True:
             try:
                 self._producer.flush(_FLUSH_SLICE)
             except TransientError as error:
                 if error.code != "kafka.undelivered":
                     raise
-                if self.stop.is_set():
-                    allowed = self._site.settings.services.stop_timeout.total_seconds()
-                    give_up_at = give_up_at or time.monotonic() + allowed
-                if give_up_at is not None and time.monotonic() >= give_up_at:
+                if self._given_up():
+                    self._producer.discard()
                     raise self._lost(error) from error
             else:
                 return
+
+    def _given_up(self) -> bool:
+        if not self.stop.is_set():
+            return False
+        if self._give_up_at is None:
+            allowed = self._site.settings.services.stop_timeout.total_seconds()
+            self._give_up_at = time.monotonic() + allowed
+        return time.monotonic() >= self._give_up_at
 
     def _lost(self, error: TransientError) -> TransientError:
         count = self._unsettled.total()

@@ -124,11 +124,18 @@ class TcpServer:
             self._feed.settle()
 
     def close(self) -> None:
-        """Close the listener and every connection; half lines become dead letters."""
-        for connection in list(self._connections()):
-            self._end(connection)
-        self._selector.close()
-        self._listener.close()
+        """Close the listener and every connection; half lines become dead letters.
+
+        Where the feed fails to take one, its error is raised and all is closed nevertheless.
+        """
+        try:
+            for connection in list(self._connections()):
+                self._end(connection)
+        finally:
+            for connection in list(self._connections()):
+                connection.socket.close()
+            self._selector.close()
+            self._listener.close()
 
     def _accept(self) -> None:
         try:

@@ -6,7 +6,7 @@ import pytest
 
 from penstock.connectors import tcp_lines
 from penstock.connectors.tcp import TcpServer
-from penstock.errors import ConfigurationError, DefinitionError
+from penstock.errors import ConfigurationError, DefinitionError, TransientError
 
 
 class Clock:
@@ -139,6 +139,24 @@ def test_stopping_closes_the_connections_and_gives_their_half_lines(feed):
         server.close()
         assert sender.recv(1) == b""
     assert feed.contents == [b"half"]
+
+
+def test_a_feed_that_fails_at_the_end_leaves_nothing_open(feed, monkeypatch):
+    def away(line):
+        raise TransientError("Kafka is away", code="kafka.unreachable")
+
+    server = TcpServer(tcp_lines(), feed)
+    with connected(feed) as one, connected(feed) as other:
+        one.sendall(b"half")
+        other.sendall(b"half")
+        turn_until(server, lambda: "2 open" in feed.facts["connections"])
+        server.turn()
+        monkeypatch.setattr(feed, "put", away)
+        with pytest.raises(TransientError):
+            server.close()
+        assert one.recv(1) == other.recv(1) == b""
+    with pytest.raises(ConnectionRefusedError):
+        connected(feed)
 
 
 def test_running_ends_when_the_feed_stops(feed):
