@@ -1,9 +1,8 @@
-"""A process that runs, or rebuilds, one version of an application; see ``test_rebuild.py``.
+"""A process that rebuilds the new version of an application; see ``test_rebuild.py``.
 
-    python rebuild_driver.py HOME BOOTSTRAP APP VERSION run
-    python rebuild_driver.py HOME BOOTSTRAP APP VERSION rebuild [STEP]
+    python rebuild_driver.py HOME BOOTSTRAP APP STEP
 
-With a STEP the process kills itself, JVM included, when the rebuild has come to it.
+It kills itself, JVM included, when the rebuild has come to the step.
 """
 
 import os
@@ -22,12 +21,8 @@ from penstock.backbone.connection import Connection
 from penstock.backbone.declare import declare_application
 from penstock.backbone.site import Site
 from penstock.core.settings import KafkaSettings, Settings
-from penstock.errors import PenstockError
 from penstock.machine.places import Places
-from penstock.pipelines.engine import run_pipelines
 from penstock.pipelines.rebuild import Watching, rebuild_pipeline
-
-PIPELINES = ("totals", "kept", "echo", "windows.windows")
 
 
 @record(key="word", time="at")
@@ -89,26 +84,18 @@ def die() -> None:
 
 
 def main() -> None:
-    home, bootstrap, name, version, action, *steps = sys.argv[1:]
-    stop = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    home, bootstrap, name, last = sys.argv[1:]
     site = Site(
         settings=Settings(),
         places=Places(Path(home)),
         connection=Connection(bootstrap, KafkaSettings()),
-        stop=stop,
+        stop=threading.Event(),
         report=lambda _: None,
     )
-    graph = application(name, version).graph.verified()
-    try:
-        if action == "run":
-            run_pipelines(graph, ["totals"], site)
-        else:
-            declare_application(graph, site.connection, replacing=f"{name}.totals")
-            watching = Watching(step=lambda step: die() if step in steps else None)
-            rebuild_pipeline(graph, "totals", site, watching=watching)
-    except PenstockError as error:
-        sys.exit(str(error))
+    graph = application(name, "new").graph.verified()
+    declare_application(graph, site.connection, replacing=f"{name}.totals")
+    watching = Watching(step=lambda step: die() if step == last else None)
+    rebuild_pipeline(graph, "totals", site, watching=watching)
 
 
 if __name__ == "__main__":

@@ -64,6 +64,9 @@ class Feed:
         return self
 
     def __exit__(self, *_) -> None:
+        self.stop()
+
+    def stop(self) -> None:
         self._stop.set()
         self._thread.join(WAIT_SECONDS)
 
@@ -100,14 +103,13 @@ def rebuilt(ground, name: str, *, dies_at: str | None = None, **options):
     return rebuild_pipeline(ground.graph, name, site, watching=Watching(step=step), **options)
 
 
-def started(ground, *words: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, DRIVER, ground.home, ground.kafka.bootstrap, ground.name, *words]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-
-
-def ended(process: "subprocess.Popen[str]") -> tuple[int, str]:
-    said = process.communicate(timeout=WAIT_SECONDS)[1]
-    return process.returncode, said
+def killed_at(ground, step: str) -> tuple[int, str]:
+    """Let a process rebuild the new version until it kills itself; return its end."""
+    command = [sys.executable, DRIVER, ground.home, ground.kafka.bootstrap, ground.name, step]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=WAIT_SECONDS, check=False
+    )
+    return done.returncode, done.stderr
 
 
 class FencedRun(threading.Thread):
@@ -138,28 +140,27 @@ class FencedRun(threading.Thread):
 def test_a_table_is_rebuilt_while_the_old_one_runs_and_records_come_in(ground):
     use(ground, "old")
     ground.declare()
-    old, feed = started(ground, "old", "run"), Feed(ground)
-    try:
-        feed.send(500)
-        ground.wait("the old totals", lambda: len(table(ground)) == 9)
-        with feed:
+    feed = Feed(ground)
+    feed.send(500)
+    with feed:
+        with FencedRun(ground, "totals") as old:
+            ground.wait("the old totals", lambda: len(table(ground)) == 9)
             # Killed when the old one was fenced and nothing was written yet: the old table stands.
-            assert ended(started(ground, "new", "rebuild", "fenced"))[0] == -signal.SIGKILL
-            code, said = ended(old)
-            assert (code, "[pipeline.rebuilt]" in said) == (1, True), said
-            assert "w0" in table(ground)
-            with pytest.raises(FencedError):
-                run_pipelines(ground.graph, ["totals"], ground.site(threading.Event()))
-            assert ended(started(ground, "new", "rebuild")) == (0, "")
-            use(ground, "new")
-            switched = table(ground)
-            with ground.running("totals"):
-                ground.wait("more of the new totals", lambda: table(ground) != switched)
+            code, said = killed_at(ground, "fenced")
+            assert code == -signal.SIGKILL, said
+        assert old.error.code == "pipeline.rebuilt"
+        assert "w0" in table(ground)
+        with pytest.raises(FencedError):
+            run_pipelines(ground.graph, ["totals"], ground.site(threading.Event()))
+        use(ground, "new")
+        declare_application(ground.graph, ground.kafka, replacing=ground.topic("totals"))
+        rebuilt(ground, "totals")
+        switched = table(ground)
         with ground.running("totals"):
+            ground.wait("more of the new totals", lambda: table(ground) != switched)
+            feed.stop()
             expected = feed.totals("new")
             ground.wait("the new totals", lambda: table(ground) == expected)
-    finally:
-        old.kill()
     use(ground, "old")
     with pytest.raises(ConfigurationError) as refusal:
         run_pipelines(ground.graph, ["totals"], ground.site(threading.Event()))
