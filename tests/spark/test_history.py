@@ -28,7 +28,7 @@ from penstock.pipelines.batch import run_batch
 from penstock.pipelines.engine import run_pipelines
 from penstock.pipelines.laketable import lake_path
 from penstock.pipelines.plan import checkpoint_of, program_of
-from penstock.pipelines.rebuild import rebuild_pipeline
+from penstock.pipelines.rebuild import Watching, rebuild_pipeline
 
 pytestmark = pytest.mark.timeout(500)
 
@@ -38,7 +38,7 @@ SEEDS = [int(seed) for seed in os.environ.get("PENSTOCK_CHAOS_SEEDS", "").split(
 
 START_AT = datetime(2026, 1, 1, tzinfo=UTC)
 WINDOW_SECONDS = 10
-WAIT_SECONDS = 120
+WAIT_SECONDS = 240
 DEVICES = 8
 RANGE_END = 220
 """An offset that is not archived when the history is read."""
@@ -184,7 +184,7 @@ def test_an_archive_holds_every_record_once_with_its_place_on_the_log(ground, sp
 
 
 def test_a_history_and_then_the_log_give_what_the_whole_log_gives(ground, spark, monkeypatch):
-    monkeypatch.setattr(history, "PIECE_RECORDS", 40)
+    monkeypatch.setattr(history, "PIECE_RECORDS", 100)
     readings = Readings(ground)
     past = readings.archive.then_live
     define_pipelines(ground, copied=past, whole=readings.stream, past=past)
@@ -260,14 +260,21 @@ def assert_rebuilt_piece_by_piece(ground, readings: Readings, checkpoint: Path) 
     ground.app = App(ground.name)
     past = Readings(ground, closes_after="1h").archive.then_live
     define_pipelines(ground, copied=past, past=past)
-    site = ground.site(threading.Event())
-    done = rebuild_pipeline(ground.graph, ground.topic("past.windows"), site)
+    site, told = ground.site(threading.Event()), []
+    watching = Watching(progress=lambda *progress: told.append(progress))
+    done = rebuild_pipeline(ground.graph, ground.topic("past.windows"), site, watching=watching)
     assert (done.late.records, done.late.complete) == (0, True)
     assert readings.table("past") == readings.windows()
     (copy,) = json.loads((checkpoint / "history.json").read_text()).values()
     assert copy["pieces"] > copy["records"] // history.PIECE_RECORDS
     batches = {int(each.stem) for each in (checkpoint / "sources" / "0").glob("[0-9]*")}
     assert max(batches) == copy["pieces"] - 1
+    ends = Topics(ground.kafka).ends(ground.topic("readings"))
+    all_there_is = copy["records"] + sum(high for _, high in ends.values())
+    all_there_is -= sum(copy["seam"].values())
+    assert {total for _, total in told} == {all_there_is}
+    assert told == sorted(told)
+    assert told[-1] == (all_there_is, all_there_is)
 
 
 def assert_told(ground, part: str, *, records: int) -> None:

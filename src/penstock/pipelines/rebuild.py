@@ -53,7 +53,7 @@ class Rebuilt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watching:
-    """Who is told how far a rebuild is: offsets done of all there are, and each durable step."""
+    """Who is told how far a rebuild is, of history and log, and of each durable step."""
 
     progress: Callable[[int, int], None] = lambda _done, _total: None
     step: Callable[[str], None] = lambda _step: None
@@ -159,6 +159,7 @@ class _Rebuild:
         self._generations = Generations(Files(spark), base, name=pipeline.name)
         self._handover = Handover(f"{graph.app}.{pipeline.name}", pipeline, site, spark)
         self._topics = Topics(site.connection)
+        self._histories: Histories | None = None
 
     def run(self, *, trimmed: bool) -> Rebuilt | None:
         program = program_of(self._pipeline, self._site, self._spark)
@@ -249,7 +250,7 @@ class _Rebuild:
 
     def _read_histories(self, run: Run, tally: LateTally | None) -> bool:
         """Read what the archives of its inputs have, before the log; False if it was stopped."""
-        histories = Histories(
+        histories = self._histories = Histories(
             self._graph, self._pipeline, self._site, self._spark, checkpoint=run.checkpoint
         )
         settling = Settling(histories, self._pipeline, self._spark)
@@ -274,13 +275,17 @@ class _Rebuild:
                 last: Any = query.lastProgress
                 for source in last["sources"] if last else ():
                     reached |= offsets_of(source["endOffset"])
+                if last and self._histories is not None:
+                    self._histories.follow(last)
                 self._tell(reached)
-                # What it did not come to count now it counts when it is asked again.
                 with suppress(TransientError):
                     _count(query, tally)
         finally:
             stopped = query.isActive
             query.stop()
+            # However it ended: the next start does not see these batches any more.
+            with suppress(TransientError):
+                _count(query, tally)
         if (ended := query.exception()) is not None:
             raise of_query(ended, self._pipeline)
         if stopped or self._site.stop.is_set():
@@ -296,10 +301,16 @@ class _Rebuild:
 
     def _done(self, reached: Offsets) -> tuple[int, int]:
         done = total = 0
+        seams: Offsets = {}
+        if (past := self._histories) is not None:
+            done, total, seams = past.records - past.left, past.records, past.seams
         for data in self._pipeline.followed:
-            for number, (low, high) in self._topics.ends(data.topic.name, committed=True).items():
-                total += high - low
-                done += min(max(reached.get((data.topic.name, number), low) - low, 0), high - low)
+            topic = data.topic.name
+            for number, (low, high) in self._topics.ends(topic, committed=True).items():
+                first = max(low, seams.get((topic, number), low))
+                there = max(high - first, 0)
+                total += there
+                done += min(max(reached.get((topic, number), first) - first, 0), there)
         return done, total
 
 
