@@ -34,7 +34,7 @@ from penstock.pipelines.history import Histories
 from penstock.pipelines.oncesink import OnceSink
 
 STEPS = ("copying", "settled", "piece", "switch", "through", "live")
-PIECE_RECORDS = 30
+PIECE_RECORDS = 60
 
 
 @record(key="device", time="at")
