@@ -1,0 +1,28 @@
+"""How every run of the tests reports: a failure is printed in full as soon as it happens."""
+
+import pytest
+
+
+class Failures:
+    """Prints each failure at once, so that a run that is cut off later has still told it."""
+
+    def __init__(self, reporter: pytest.TerminalReporter) -> None:
+        self._reporter = reporter
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if not report.failed:
+            return
+        self._reporter.ensure_newline()
+        self._reporter.section(f"{report.when} of {report.nodeid}", "_", red=True)
+        self._reporter.write_line(report.longreprtext)
+        for name, content in report.sections:
+            self._reporter.section(name, "-")
+            self._reporter.write_line(content.rstrip())
+        self._reporter.flush()
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None:
+        session.config.pluginmanager.register(Failures(reporter))
