@@ -24,6 +24,7 @@ from penstock.core.report import PartReport
 from penstock.core.settings import Settings
 from penstock.machine.places import Places
 from penstock.pipelines.engine import run_pipelines
+from penstock.pipelines.session import jvm_end
 
 WAIT_SECONDS = 150
 
@@ -31,8 +32,9 @@ WAIT_SECONDS = 150
 class Ground:
     """One application on the shared broker, under names of its own."""
 
-    def __init__(self, kafka, home: Path) -> None:
+    def __init__(self, kafka, spark, home: Path) -> None:
         self.kafka = kafka
+        self.spark = spark
         self.home = home
         self.name = f"app{uuid4().hex[:8]}"
         self.app = App(self.name)
@@ -104,19 +106,20 @@ class Ground:
         deadline = time.monotonic() + WAIT_SECONDS
         while not condition():
             assert time.monotonic() < deadline, f"{what}; {self.reports[-2:]}"
+            assert (end := jvm_end(self.spark)) is None, end
             assert self.reports[-1:] == [] or self.reports[-1].state != "failed", self.reports[-1]
             time.sleep(0.2)
 
 
 @pytest.fixture
 def ground(kafka, spark, tmp_path) -> Ground:
-    return Ground(kafka, tmp_path)
+    return Ground(kafka, spark, tmp_path)
 
 
 @pytest.fixture(scope="module")
 def lasting_ground(kafka, spark, tmp_path_factory) -> Ground:
     """Give one application for all tests of a module."""
-    return Ground(kafka, tmp_path_factory.mktemp("ground"))
+    return Ground(kafka, spark, tmp_path_factory.mktemp("ground"))
 
 
 @pytest.fixture

@@ -105,6 +105,13 @@ class EmbeddedBroker:
         """Whether this is an owner and every broker's process runs."""
         return bool(self._nodes) and all(node.kept.running() for node in self._nodes)
 
+    def ended(self) -> str | None:
+        """Return which broker's process does not run, with the end of its log; None if all do."""
+        for node in self._nodes:
+            if not node.kept.running():
+                return str(node.failure("has ended"))
+        return None
+
     def ensure(self, *, timeout: timedelta = _START_LIMIT) -> None:
         """Start again, on the same ports, the brokers that died; return when all answer."""
         deadline = time.monotonic() + timeout.total_seconds()

@@ -31,7 +31,7 @@ from penstock.machine.ports import LOOPBACK
 from penstock.pipelines.cluster import CLUSTER_SHUFFLES, cluster_options, is_local, python_path
 from penstock.pipelines.scratch import Scratch
 
-__all__ = ["local_session", "session", "session_beside", "shuffle_partitions"]
+__all__ = ["jvm_end", "local_session", "session", "session_beside", "shuffle_partitions"]
 
 STOP_TIMEOUT = timedelta(seconds=20)
 """How long the JVM may take to end by itself before it is killed."""
@@ -40,6 +40,7 @@ _TASK_ATTEMPTS = 4
 """Local Spark gives a task one attempt, so a Python worker that dies would end the query."""
 
 _ANY_LOCAL = "local[*]"
+_LINES_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,16 @@ def local_session(directory: Path | None = None) -> SparkSession:
         atexit.register(shutil.rmtree, directory, ignore_errors=True)
     settings = replace(SparkSettings(), master=f"local[2,{_TASK_ATTEMPTS}]")
     return _start(settings, _Files.of(Places(directory), "test"), name="test")
+
+
+def jvm_end(spark: SparkSession) -> str | None:
+    """Return how the JVM of a session ended, with the last it printed; None while it runs."""
+    gateway: Any = spark.sparkContext._gateway  # noqa: SLF001 - there is no public way
+    status = gateway.proc.poll()
+    if status is None:
+        return None
+    said = " / ".join(last_lines(gateway.printed, count=_LINES_SHOWN)) or "it printed nothing"
+    return f"Spark's JVM has ended with status {status}: {said}"
 
 
 def session_beside(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
@@ -192,7 +203,8 @@ def _java_options(files: _Files) -> str:
         "java.io.tmpdir": str(files.scratch.path),
     }
     quoted = [f'"-D{name}={value}"' for name, value in properties.items()]
-    return " ".join(["-XX:+UseParallelGC", *quoted])
+    # Without memory some of its threads die and others wait for them: better all at once.
+    return " ".join(["-XX:+UseParallelGC", "-XX:+ExitOnOutOfMemoryError", *quoted])
 
 
 def _master(master: str, slots: int) -> str:
@@ -208,14 +220,17 @@ def _launch(conf: SparkConf, files: _Files) -> Any:
     with files.printed.open("wb") as printed:
         try:
             start: Callable[..., Any] = launch_gateway
-            return start(conf, {"stdout": printed, "stderr": subprocess.STDOUT})
+            gateway = start(conf, {"stdout": printed, "stderr": subprocess.STDOUT})
         except PySparkRuntimeError as error:
             raise ConfigurationError(
                 "Spark's JVM does not start",
                 code="spark.not-started",
-                detail=" / ".join(last_lines(files.printed, count=3)),
+                detail=" / ".join(last_lines(files.printed, count=_LINES_SHOWN)),
                 hint=f"penstock doctor; everything it said is in {files.printed}",
             ) from error
+    # Beside the process, which PySpark keeps here.
+    gateway.printed = files.printed
+    return gateway
 
 
 @contextmanager
