@@ -20,7 +20,7 @@ from penstock.core.schema import (
     Schema,
 )
 
-__all__ = ["SCHEMA_ATTRIBUTE", "SUPPORTED", "read_field"]
+__all__ = ["SCHEMA_ATTRIBUTE", "SUPPORTED", "bounded", "read_field", "read_type"]
 
 SCHEMA_ATTRIBUTE = "__penstock_schema__"
 SUPPORTED = (
@@ -50,9 +50,9 @@ def read_field(name: str, hint: Any, given: Any) -> tuple[Field, Any]:
     plain, nullable = _without_none(plain)
     if not bounds:
         plain, bounds = _limits_of(plain)
-    kind, annotation = _read_type(plain)
+    kind, annotation = read_type(plain)
     if bounds:
-        annotation = _within(annotation, bounds)
+        annotation = bounded(annotation, bounds)
     optional = nullable or given is not msgspec.NODEFAULT
     field = Field(
         name=name,
@@ -65,7 +65,7 @@ def read_field(name: str, hint: Any, given: Any) -> tuple[Field, Any]:
     return field, annotation | None if nullable else annotation
 
 
-def _within(annotation: Any, bounds: Limits) -> Any:
+def bounded(annotation: Any, bounds: Limits) -> Any:
     """Return an annotation with limits; each side of an int is bounded once, as msgspec wants."""
     said = bounds.to_json()
     if annotation == Annotated[int, _INT64]:
@@ -91,7 +91,8 @@ def _without_none(hint: Any) -> tuple[Any, bool]:
     return rest[0], True
 
 
-def _read_type(hint: Any) -> tuple[FieldType, Any]:
+def read_type(hint: Any) -> tuple[FieldType, Any]:
+    """Return the type of a schema and the annotation that its codec is to enforce."""
     origin, arguments = get_origin(hint), get_args(hint)
     if isinstance(hint, type) and hint in _SCALARS:
         extra = {int: _INT64, datetime: _ZONED}.get(hint)
@@ -99,10 +100,10 @@ def _read_type(hint: Any) -> tuple[FieldType, Any]:
     if origin is Literal and all(isinstance(value, str) for value in arguments):
         return Choice(tuple(arguments)), hint
     if origin is list:
-        item, annotation = _read_type(arguments[0])
+        item, annotation = read_type(arguments[0])
         return ListOf(item), list[annotation]  # type: ignore[valid-type]
     if origin is dict and arguments[0] is str:
-        value, annotation = _read_type(arguments[1])
+        value, annotation = read_type(arguments[1])
         return MapOf(value), dict[str, annotation]  # type: ignore[valid-type]
     if isinstance(hint, type) and isinstance(inner := hint.__dict__.get(SCHEMA_ATTRIBUTE), Schema):
         return Nested(inner), hint

@@ -8,7 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from penstock.core.record import RecordType
-from penstock.core.schema import Choice, FieldType, ListOf, MapOf, Nested, Scalar, Schema
+from penstock.core.schema import Choice, Scalar, Schema
 from penstock.core.topic import DEFAULT_MAX_RECORD_BYTES
 from penstock.errors import DataError
 
@@ -52,7 +52,7 @@ class JsonCodec(Generic[T]):
         self._max_bytes = max_bytes
         self._decoder = msgspec.json.Decoder(record.cls)
         self._key = key_encoder(record.schema)
-        self._has_decimals = _has_decimals(record.schema)
+        self._has_decimals = record.schema.holds("decimal")
 
     def encode(self, record: T) -> bytes:
         """Return the record as compact JSON, its fields in declared order."""
@@ -148,18 +148,6 @@ def _validation_code(text: str) -> str:
     if "missing required field" in text:
         return "data.missing-field"
     return "data.wrong-type" if ", got `" in text else "data.invalid-value"
-
-
-def _has_decimals(schema: Schema) -> bool:
-    def holds(kind: FieldType) -> bool:
-        match kind:
-            case ListOf(inner) | MapOf(inner):
-                return holds(inner)
-            case Nested(inner):
-                return _has_decimals(inner)
-        return kind == Scalar("decimal")
-
-    return any(holds(field.type) for field in schema.fields)
 
 
 def _decimals(values: Any) -> list[Decimal]:

@@ -160,6 +160,10 @@ class Schema:
         """Return the field of this name, or None."""
         return next((field for field in self.fields if field.name == name), None)
 
+    def holds(self, scalar: ScalarName) -> bool:
+        """Whether a value of this type is anywhere in such records."""
+        return any(_holds(field.type, scalar) for field in self.fields)
+
     def to_json(self) -> dict[str, Any]:
         """Return the schema as plain JSON values, for the registry."""
         return {
@@ -178,6 +182,15 @@ class Schema:
             key=tuple(value["key"]),
             time=value["time"],
         )
+
+
+def _holds(kind: FieldType, scalar: ScalarName) -> bool:
+    match kind:
+        case ListOf(inner) | MapOf(inner):
+            return _holds(inner, scalar)
+        case Nested(schema):
+            return schema.holds(scalar)
+    return kind == Scalar(scalar)
 
 
 def _field_to_json(field: Field) -> dict[str, Any]:

@@ -206,7 +206,7 @@ def _frames(
         observed = None if real_time else observed_name(pipeline.name, data)
         if isinstance(pipeline.writes, Archive):
             return archive_rows(rows, pipeline.writes.stream, observed=observed)
-        return records(rows, data, observed=observed)
+        return records(rows, data, observed=observed, natively=real_time)
 
     return frame_of
 

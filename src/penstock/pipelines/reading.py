@@ -107,13 +107,17 @@ def _loaded(reader: Any, connection: Connection) -> DataFrame:
     return frame
 
 
-def records(rows: DataFrame, data: OnLog, *, observed: str | None = None) -> DataFrame:
+def records(
+    rows: DataFrame, data: OnLog, *, observed: str | None = None, natively: bool = False
+) -> DataFrame:
     """Return the records of a topic's rows; ``observed`` counts what was let in and what not.
+
+    ``natively``: as real-time mode needs it, without Python.
 
     The watermark follows all records of a stream. Spark would push a condition of the function's
     below it, and windows over what is left would wait for each other; but not below the counting.
     """
-    found = judged(rows, data)
+    found = judged(rows, data, natively=natively)
     if isinstance(data, Stream) and data.disorder is not None and (time := data.record.schema.time):
         span = f"{round(data.disorder.total_seconds() * 1000)} milliseconds"
         found = found.withColumn(time, F.when(~F.col(REFUSED), F.col(time)))

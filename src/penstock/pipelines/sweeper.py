@@ -21,7 +21,7 @@ from penstock.backbone.topics import Topics
 from penstock.backbone.transactions import TransactionalProducer
 from penstock.core.codec import JsonCodec
 from penstock.core.deadletter import Coordinates, dead_letter_headers
-from penstock.core.graph import Graph, OnLog, Pipeline
+from penstock.core.graph import Graph, OnLog, Pipeline, RealTime
 from penstock.errors import DataError
 from penstock.pipelines.checkpoint import Offsets
 from penstock.pipelines.gate import refused
@@ -134,7 +134,10 @@ class Sweeper:
 
     def found(self, rows: DataFrame, data: OnLog) -> Iterator[Found]:
         """Yield what is to be written, in order of partition and offset."""
-        for row in refused(rows, data).orderBy("partition", "offset").toLocalIterator():
+        natively = isinstance(self._pipeline.trigger, RealTime)
+        for row in (
+            refused(rows, data, natively=natively).orderBy("partition", "offset").toLocalIterator()
+        ):
             letter = dead_letter(row, data, part=self._pipeline.name)
             yield row["partition"], row["offset"], [letter]
 

@@ -38,18 +38,23 @@ def value(index: int) -> str:
 
 
 def plain_rows(
-    rows: DataFrame, data: OnLog, rollup: Rollup, *, observed: str | None = None
+    rows: DataFrame,
+    data: OnLog,
+    rollup: Rollup,
+    *,
+    observed: str | None = None,
+    placed: bool = True,
 ) -> DataFrame:
-    """Return one row for each record that was selected; rows that are no records are left out."""
-    beside = {
-        PARTITION: "partition",
-        OFFSET: "offset",
-        CLOCK: "unix_micros(current_timestamp())",
-    }
-    found = judged(rows, data, beside={_BESIDE.format(each): text for each, text in beside.items()})
+    """Return one row for each record that was selected; rows that are no records are left out.
+
+    Where a record stands is among the columns only if they are to be ``placed``.
+    """
+    places = {PARTITION: "partition", OFFSET: "offset"} if placed else {}
+    found = judged(rows, data, beside={_BESIDE.format(each): text for each, text in places.items()})
     if observed is not None:
         found = count_gate(found, observed)
-    kept = [_BESIDE.format(each) for each in (PARTITION, OFFSET, CLOCK, TIME)]
+    found = found.selectExpr("*", f"unix_micros(current_timestamp()) as {_BESIDE.format(CLOCK)}")
+    kept = [_BESIDE.format(each) for each in (*places, CLOCK, TIME)]
     found = found.where(f"not {REFUSED}").selectExpr(*_fields(rollup), *kept[:-1], _time(rollup))
     for step in rollup.steps:
         if step.condition is not None:
@@ -58,7 +63,7 @@ def plain_rows(
             fields = [f"{spark_sql(each)} as {name(field)}" for field, each in step.fields]
             found = found.selectExpr(*fields, *kept)
     return found.selectExpr(
-        *(f"{_BESIDE.format(each)} as {each}" for each in (PARTITION, OFFSET, CLOCK, TIME)),
+        *(f"{_BESIDE.format(each)} as {each}" for each in (*places, CLOCK, TIME)),
         f"{_ahead(rollup)} as {AHEAD}",
         *(
             f"{_plain(spark_sql(each.expression), each.type)} as {group(index)}"

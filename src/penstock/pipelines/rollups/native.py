@@ -105,7 +105,7 @@ def native_panes(
 ) -> DataFrame:
     """Return the records that Spark's own windows give, as the pane machine would write them."""
     rollup = rollup_of(pipeline)
-    plain = plain_rows(rows, data, rollup, observed=observed)
+    plain = plain_rows(rows, data, rollup, observed=observed, placed=False)
     delay = rollup.rule.disorder // _MILLISECOND if rollup.rule else 0
     stamped = plain.withColumn(EVENT_AT, F.timestamp_micros(TIME))
     measured = (

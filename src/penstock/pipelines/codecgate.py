@@ -1,0 +1,173 @@
+"""The gate in Python: the codec itself reads the rows of a topic, a batch of them at a time.
+
+A batch is decoded in one call where nothing is wrong with it, and row by row where something is.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.core.codec import JsonCodec, key_encoder
+from penstock.core.schema import Choice, FieldType, Scalar, Schema
+from penstock.core.structs import record_of, struct_of
+from penstock.errors import DataError
+from penstock.pipelines.columns import InDoubtError, column
+from penstock.pipelines.schema import holds_milliseconds
+
+__all__ = ["CodecGate"]
+
+_OPEN, _CLOSE = ord("{"), ord("}")
+_LINE = b"\n"
+"""Between two records it keeps them apart: no JSON has it behind a brace and before another, and
+none has it in a text. So as many records come out as went in only if each is one by itself."""
+
+_BROKEN = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+_FIRST, _LAST = -62_135_596_800_000, 253_402_300_799_999
+"""Milliseconds of the years 1 to 9999."""
+
+
+@dataclass(frozen=True)
+class CodecGate:
+    """A function for ``mapInArrow``: a key, a value and columns beside them in, a verdict out.
+
+    Out come the fields, what was beside them, and the verdict: true, the row is no record; false,
+    it is one; null, it deletes a row of a table. Of what is no record the fields are null.
+    """
+
+    schema: Schema
+    types: tuple[pa.DataType, ...]
+    """Arrow's types of the fields."""
+    max_bytes: int
+    deletes: bool
+    """Whether a key without a value is a deletion."""
+    verdict_only: bool = False
+    """Whether no fields are wanted."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield a batch for each batch."""
+        for batch in batches:
+            keys, values, *beside = batch.columns
+            fields, refused = self._judged(keys, values)
+            columns = [*fields, *beside, refused]
+            yield pa.RecordBatch.from_arrays(columns, [str(at) for at in range(len(columns))])
+
+    def _judged(self, keys: pa.Array, values: pa.Array) -> tuple[list[pa.Array], pa.Array]:
+        if self._is_usual(values):
+            joined = _joined(values)
+            for decoder in self._decoders:
+                try:
+                    found = decoder.decode_lines(joined)
+                    if len(found) == len(values):
+                        return self._together(keys, found)
+                except InDoubtError:
+                    continue
+                except _BROKEN:
+                    pass
+                break
+        return self._one_by_one(keys, values)
+
+    def _together(self, keys: pa.Array, found: list[Any]) -> tuple[list[pa.Array], pa.Array]:
+        fields, refused = self._fields(found)
+        if self._expected is not None:
+            wrong = pc.fill_null(pc.not_equal(keys, self._expected(found)), True)  # noqa: FBT003
+            refused = pc.or_(refused, wrong)
+        if not pc.any(refused).as_py():
+            return fields, refused
+        places = pc.if_else(refused, None, pa.array(np.arange(len(found))))
+        return [each.take(places) for each in fields], refused
+
+    def _one_by_one(self, keys: pa.Array, values: pa.Array) -> tuple[list[pa.Array], pa.Array]:
+        found: list[Any] = []
+        verdicts: list[bool | None] = []
+        for key, value in zip(keys.to_pylist(), values.to_pylist(), strict=True):
+            if self.deletes and value is None and key is not None:
+                verdicts.append(None)
+                continue
+            try:
+                found.append(self._codec.accept(key, value))
+            except DataError:
+                verdicts.append(True)
+            else:
+                verdicts.append(False)
+        fields, unusable = self._fields(found)
+        refused = pa.array(verdicts, pa.bool_())
+        accepted = pc.fill_null(pc.invert(refused), False)  # noqa: FBT003
+        places = pa.array(np.cumsum(accepted.to_numpy(zero_copy_only=False)) - 1)
+        places = pc.if_else(accepted, places, None)
+        if found:
+            refused = pc.if_else(accepted, unusable.take(places), refused)
+        return [each.take(places) for each in fields], refused
+
+    def _fields(self, found: Sequence[Any]) -> tuple[list[pa.Array], pa.Array]:
+        """Return the columns of records, and for each record whether Spark cannot hold it."""
+        unusable = pa.repeat(pa.scalar(value=False), len(found))
+        fields = []
+        for field, kind in zip(self.schema.fields, self.types, strict=True):
+            if holds_milliseconds(self.schema, field.name):
+                times = pa.array(list(map(attrgetter(field.name), found)), pa.int64())
+                unusable = pc.or_(pc.less(times, _FIRST), pc.greater(times, _LAST))
+                times = pc.if_else(unusable, None, times)
+                fields.append(pc.multiply(times, 1000).cast(kind))
+            elif not self.verdict_only:
+                fields.append(column(list(map(attrgetter(field.name), found)), field.type, kind))
+        return [] if self.verdict_only else fields, unusable
+
+    def _is_usual(self, values: pa.Array) -> bool:
+        """Whether each value is there, not too long, and begins and ends as an object does."""
+        if values.null_count or not len(values) or self.schema.holds("decimal"):
+            return False
+        ends = np.frombuffer(values.buffers()[1], np.int32)[values.offset :][: len(values) + 1]
+        lengths = np.diff(ends)
+        if lengths.min() < 1 or lengths.max() > self.max_bytes:
+            return False
+        data = np.frombuffer(values.buffers()[2], np.uint8)
+        begins, closes = data[ends[:-1]] == _OPEN, data[ends[1:] - 1] == _CLOSE
+        return bool(begins.all() and closes.all())
+
+    @cached_property
+    def _codec(self) -> JsonCodec[Any]:
+        return JsonCodec(record_of(self.schema), max_bytes=self.max_bytes)
+
+    @cached_property
+    def _decoders(self) -> list[msgspec.json.Decoder[Any]]:
+        """What decodes a batch at once: the fast one where it is of use, and the one for all."""
+        exact = msgspec.json.Decoder(record_of(self.schema).cls)
+        keys = [self.schema.field(each) for each in self.schema.key]
+        instants = any(each and each.type == Scalar("instant") for each in keys)
+        if instants or self.verdict_only or not self.schema.holds("instant"):
+            return [exact]
+        return [msgspec.json.Decoder(struct_of(self.schema, instants_as_text=True)), exact]
+
+    @cached_property
+    def _expected(self) -> Callable[[list[Any]], pa.Array] | None:
+        """What gives the keys that records must have; None where they have none."""
+        encode = key_encoder(self.schema)
+        if encode is None:
+            return None
+        (name, *more), texts = self.schema.key, pa.string()
+        field = self.schema.field(name)
+        if not more and field and (kind := _shown(field.type)):
+            read = attrgetter(name)
+            return lambda found: (
+                pa.array(list(map(read, found)), kind).cast(texts).cast(pa.binary())
+            )
+        return lambda found: pa.array(list(map(encode, found)), pa.binary())
+
+
+def _shown(kind: FieldType) -> pa.DataType | None:
+    """Return Arrow's type for values whose text is their key; None where it may be another."""
+    if isinstance(kind, Choice) or kind == Scalar("text"):
+        return pa.string()
+    return pa.int64() if kind == Scalar("int") else None
+
+
+def _joined(values: pa.Array) -> pa.Buffer:
+    whole = pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values)
+    return pc.binary_join(whole, _LINE)[0].as_buffer()
