@@ -39,6 +39,10 @@ STOP_TIMEOUT = timedelta(seconds=20)
 _TASK_ATTEMPTS = 4
 """Local Spark gives a task one attempt, so a Python worker that dies would end the query."""
 
+_STACK = "8m"
+"""Spark looks for an interruption in the text of a stopped batch by a pattern that goes a step
+deeper with every character; with a stack of the usual size the query's thread dies of it."""
+
 _ANY_LOCAL = "local[*]"
 _LINES_SHOWN = 3
 
@@ -176,6 +180,11 @@ def _options(settings: SparkSettings, files: _Files, *, name: str, held: int) ->
 _FIXED: Mapping[str, str] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # For the page that is switched off; each holds its whole plan, and a stream adds some a second.
+    "spark.sql.ui.retainedExecutions": "20",
+    "spark.ui.retainedJobs": "50",
+    "spark.ui.retainedStages": "50",
+    "spark.ui.retainedTasks": "2000",
     "spark.scheduler.mode": "FAIR",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.catalogImplementation": "in-memory",
@@ -204,7 +213,8 @@ def _java_options(files: _Files) -> str:
     }
     quoted = [f'"-D{name}={value}"' for name, value in properties.items()]
     # Without memory some of its threads die and others wait for them: better all at once.
-    return " ".join(["-XX:+UseParallelGC", "-XX:+ExitOnOutOfMemoryError", *quoted])
+    found = ["-XX:+UseParallelGC", "-XX:+ExitOnOutOfMemoryError", f"-Xss{_STACK}", *quoted]
+    return " ".join(found)
 
 
 def _master(master: str, slots: int) -> str:
