@@ -146,6 +146,10 @@ class Field:
             words += f" = {self.default!r}"
         return f"{words} ({self.limits})" if self.limits else words
 
+    def holds(self, scalar: ScalarName) -> bool:
+        """Whether a value of this type is in it, however deep."""
+        return _holds(self.type, scalar)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schema:
@@ -162,7 +166,7 @@ class Schema:
 
     def holds(self, scalar: ScalarName) -> bool:
         """Whether a value of this type is anywhere in such records."""
-        return any(_holds(field.type, scalar) for field in self.fields)
+        return any(field.holds(scalar) for field in self.fields)
 
     def to_json(self) -> dict[str, Any]:
         """Return the schema as plain JSON values, for the registry."""

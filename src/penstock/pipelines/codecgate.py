@@ -3,7 +3,7 @@
 A batch is decoded in one call where nothing is wrong with it, and row by row where something is.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.core.codec import JsonCodec, key_encoder
-from penstock.core.schema import Choice, FieldType, Scalar, Schema
+from penstock.core.schema import Choice, Scalar, Schema
 from penstock.core.structs import record_of, struct_of
 from penstock.errors import DataError
 from penstock.pipelines.columns import InDoubtError, column
@@ -42,13 +42,11 @@ class CodecGate:
     """
 
     schema: Schema
-    types: tuple[pa.DataType, ...]
-    """Arrow's types of the fields."""
+    types: Mapping[str, pa.DataType]
+    """The fields that are wanted, in their order, and Arrow's type of each."""
     max_bytes: int
     deletes: bool
     """Whether a key without a value is a deletion."""
-    verdict_only: bool = False
-    """Whether no fields are wanted."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield a batch for each batch."""
@@ -76,8 +74,8 @@ class CodecGate:
     def _together(self, keys: pa.Array, found: list[Any]) -> tuple[list[pa.Array], pa.Array]:
         fields, refused = self._fields(found)
         if self._expected is not None:
-            wrong = pc.fill_null(pc.not_equal(keys, self._expected(found)), True)  # noqa: FBT003
-            refused = pc.or_(refused, wrong)
+            wrong = pc.not_equal(keys, self._expected(found, fields))
+            refused = pc.or_(refused, pc.fill_null(wrong, True))  # noqa: FBT003
         if not pc.any(refused).as_py():
             return fields, refused
         places = pc.if_else(refused, None, pa.array(np.arange(len(found))))
@@ -109,15 +107,17 @@ class CodecGate:
         """Return the columns of records, and for each record whether Spark cannot hold it."""
         unusable = pa.repeat(pa.scalar(value=False), len(found))
         fields = []
-        for field, kind in zip(self.schema.fields, self.types, strict=True):
+        for field in self.schema.fields:
+            kind = self.types.get(field.name)
             if holds_milliseconds(self.schema, field.name):
                 times = pa.array(list(map(attrgetter(field.name), found)), pa.int64())
                 unusable = pc.or_(pc.less(times, _FIRST), pc.greater(times, _LAST))
-                times = pc.if_else(unusable, None, times)
-                fields.append(pc.multiply(times, 1000).cast(kind))
-            elif not self.verdict_only:
+                if kind is not None:
+                    times = pc.if_else(unusable, None, times)
+                    fields.append(pc.multiply(times, 1000).cast(kind))
+            elif kind is not None:
                 fields.append(column(list(map(attrgetter(field.name), found)), field.type, kind))
-        return [] if self.verdict_only else fields, unusable
+        return fields, unusable
 
     def _is_usual(self, values: pa.Array) -> bool:
         """Whether each value is there, not too long, and begins and ends as an object does."""
@@ -137,35 +137,35 @@ class CodecGate:
 
     @cached_property
     def _decoders(self) -> list[msgspec.json.Decoder[Any]]:
-        """What decodes a batch at once: the fast one where it is of use, and the one for all."""
+        """What decodes a batch at once: the fast one where it is of use, and the one for all.
+
+        The fast one leaves instants to Arrow, so all of them must become columns.
+        """
         exact = msgspec.json.Decoder(record_of(self.schema).cls)
-        keys = [self.schema.field(each) for each in self.schema.key]
-        instants = any(each and each.type == Scalar("instant") for each in keys)
-        if instants or self.verdict_only or not self.schema.holds("instant"):
+        instants = [field for field in self.schema.fields if field.holds("instant")]
+        unread = [field for field in instants if field.name not in self.types]
+        if not instants or unread or any(field.name in self.schema.key for field in instants):
             return [exact]
         return [msgspec.json.Decoder(struct_of(self.schema, instants_as_text=True)), exact]
 
     @cached_property
-    def _expected(self) -> Callable[[list[Any]], pa.Array] | None:
+    def _expected(self) -> Callable[[list[Any], list[pa.Array]], pa.Array] | None:
         """What gives the keys that records must have; None where they have none."""
         encode = key_encoder(self.schema)
         if encode is None:
             return None
-        (name, *more), texts = self.schema.key, pa.string()
+        name, *more = self.schema.key
+        if more or name not in self.types or not self._shows_key(name):
+            return lambda found, _: pa.array(list(map(encode, found)), pa.binary())
+        place = list(self.types).index(name)
+        return lambda _, fields: fields[place].cast(pa.string()).cast(pa.binary())
+
+    def _shows_key(self, name: str) -> bool:
+        """Whether Arrow writes a field's values as they stand in a key."""
         field = self.schema.field(name)
-        if not more and field and (kind := _shown(field.type)):
-            read = attrgetter(name)
-            return lambda found: (
-                pa.array(list(map(read, found)), kind).cast(texts).cast(pa.binary())
-            )
-        return lambda found: pa.array(list(map(encode, found)), pa.binary())
-
-
-def _shown(kind: FieldType) -> pa.DataType | None:
-    """Return Arrow's type for values whose text is their key; None where it may be another."""
-    if isinstance(kind, Choice) or kind == Scalar("text"):
-        return pa.string()
-    return pa.int64() if kind == Scalar("int") else None
+        if field is None or holds_milliseconds(self.schema, name):
+            return False
+        return isinstance(field.type, Choice) or field.type in (Scalar("text"), Scalar("int"))
 
 
 def _joined(values: pa.Array) -> pa.Buffer:

@@ -6,7 +6,7 @@ times in milliseconds outside the years 1 to 9999 are refused here alone: Spark 
 them. Real-time mode has no Python; see ``nativegate`` for how the verdict is given there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from pyspark.sql import DataFrame
@@ -30,24 +30,27 @@ def judged(
     data: OnLog,
     *,
     beside: Mapping[str, Sql] = MappingProxyType({}),
+    only: Collection[str] | None = None,
     natively: bool = False,
 ) -> DataFrame:
     """Return the fields of the records and :data:`REFUSED`, one row for each row of the topic.
 
-    ``beside`` names further columns and what they are, in terms of the topic's own; ``natively``
-    keeps Python out of it.
+    ``beside`` names further columns and what they are, in terms of the topic's own; ``only`` the
+    fields that are wanted, where not all are; ``natively`` keeps Python out of it.
     """
+    fields = [each.name for each in data.record.schema.fields]
+    columns = [name(each) for each in fields if only is None or each in only]
     if natively:
-        return nativegate.judged(rows, data, beside=beside)
+        found = nativegate.judged(rows, data, beside=beside)
+        return found.select(*columns, *map(name, beside), REFUSED)
     kept = [KEPT] if KEPT in rows.columns else []
     wanted = [f"{text} as {name(column)}" for column, text in beside.items()]
-    found = _through(rows.selectExpr(*_INPUT, *wanted, *kept), data)
+    found = _through(rows.selectExpr(*_INPUT, *wanted, *kept), data, only=only)
     if not kept:
         return found
-    fields = [name(field.name) for field in data.record.schema.fields]
     on_log = f"{KEPT} is null"
     return found.selectExpr(
-        *(f"{when(on_log, field, f'{KEPT}.{field}')} as {field}" for field in fields),
+        *(f"{when(on_log, each, f'{KEPT}.{each}')} as {each}" for each in columns),
         *map(name, beside),
         f"{when(on_log, REFUSED, 'false')} as {REFUSED}",
     )
@@ -59,25 +62,23 @@ def refused(rows: DataFrame, data: OnLog, *, natively: bool = False) -> DataFram
         return nativegate.refused(rows, data)
     if KEPT in rows.columns:
         rows = rows.where(f"{KEPT} is null")
-    found = _through(rows.selectExpr(*_INPUT, "*"), data, verdict_only=True)
+    found = _through(rows.selectExpr(*_INPUT, "*"), data, only=())
     return found.where(REFUSED).select(*rows.columns)
 
 
-def _through(given: DataFrame, data: OnLog, *, verdict_only: bool = False) -> DataFrame:
+def _through(given: DataFrame, data: OnLog, *, only: Collection[str] | None) -> DataFrame:
     """Send a key, a value and what is beside them through the codec."""
     schema = data.record.schema
-    fields = _or_null(frame_type(schema)).fields
+    fields = [each for each in _or_null(frame_type(schema)) if only is None or each.name in only]
     gate = CodecGate(
         schema,
-        tuple(to_arrow_type(each.dataType, timezone="UTC") for each in fields),
+        {each.name: to_arrow_type(each.dataType, timezone="UTC") for each in fields},
         max_bytes=data.topic.max_record_bytes,
         deletes=isinstance(data, Table),
-        verdict_only=verdict_only,
     )
     beside = given.schema.fields[len(_INPUT) :]
     verdict = sql.StructField(REFUSED, sql.BooleanType())
-    columns = [*([] if verdict_only else fields), *beside, verdict]
-    found: DataFrame = given.mapInArrow(gate, sql.StructType(columns))
+    found: DataFrame = given.mapInArrow(gate, sql.StructType([*fields, *beside, verdict]))
     return found
 
 

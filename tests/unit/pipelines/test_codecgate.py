@@ -29,13 +29,12 @@ of_both_types = pytest.mark.parametrize(
 
 def gate_of(data: OnLog, *, verdict_only: bool = False) -> CodecGate:
     schema = data.record.schema
-    types = tuple(to_arrow_type(each.dataType, timezone="UTC") for each in frame_type(schema))
+    types = {each.name: to_arrow_type(each.dataType, timezone="UTC") for each in frame_type(schema)}
     gate = CodecGate(
         schema,
-        types,
+        {} if verdict_only else types,
         max_bytes=data.topic.max_record_bytes,
         deletes=isinstance(data, Table),
-        verdict_only=verdict_only,
     )
     return pickle.loads(pickle.dumps(gate))  # noqa: S301 - as it travels to the workers
 

@@ -50,7 +50,8 @@ def plain_rows(
     Where a record stands is among the columns only if they are to be ``placed``.
     """
     places = {PARTITION: "partition", OFFSET: "offset"} if placed else {}
-    found = judged(rows, data, beside={_BESIDE.format(each): text for each, text in places.items()})
+    beside = {_BESIDE.format(each): text for each, text in places.items()}
+    found = judged(rows, data, beside=beside, only=_used(rollup))
     if observed is not None:
         found = count_gate(found, observed)
     found = found.selectExpr("*", f"unix_micros(current_timestamp()) as {_BESIDE.format(CLOCK)}")
@@ -77,9 +78,21 @@ def plain_rows(
     )
 
 
+def _used(rollup: Rollup) -> set[str]:
+    """Return the names that its expressions speak of, and the event time."""
+    steps = [
+        each for step in rollup.steps for each in (step.condition, *dict(step.fields).values())
+    ]
+    groups = [each.expression for each in rollup.groups]
+    values = [each.expression for each in rollup.measures]
+    paths = (path for each in (*steps, *groups, *values) if each for path in each.fields)
+    return {path.partition(".")[0] for path in paths} | {rollup.schema.time or ""}
+
+
 def _fields(rollup: Rollup) -> Iterator[Sql]:
     """Yield the record's fields; an event time in milliseconds is shown as such again."""
-    for field in rollup.schema.fields:
+    used = _used(rollup)
+    for field in (each for each in rollup.schema.fields if each.name in used):
         column = name(field.name)
         if holds_milliseconds(rollup.schema, field.name):
             yield f"unix_millis({column}) as {column}"
