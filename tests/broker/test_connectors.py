@@ -20,7 +20,6 @@ from pathlib import Path
 import pytest
 
 from penstock import App, record
-from penstock.backbone.broker import EmbeddedBroker
 from penstock.backbone.connection import Connection
 from penstock.backbone.logreader import LogReader
 from penstock.backbone.positions import PositionStore
@@ -318,23 +317,17 @@ def test_many_senders_write_over_tcp_and_garbage_is_dead_lettered(kafka, topic, 
     assert source.reports[-1].counts.balanced
 
 
-@pytest.fixture
-def own_broker(tmp_path):
-    with EmbeddedBroker(tmp_path / "broker") as broker:
-        yield broker
-
-
 LONG_LINE = b"7".rjust(1000, b"0") + b"\n"
 
 
-def test_senders_wait_while_kafka_is_away_and_lose_nothing(own_broker, tmp_path):
-    kafka = own_broker.connection
+def test_senders_wait_while_kafka_is_away_and_lose_nothing(mortal_broker, tmp_path):
+    kafka = mortal_broker.connection
     graph = declared(kafka, "waiting", tcp_lines())
     with (
         running(kafka, graph, tmp_path) as source,
         socket.create_connection(address(source), timeout=2) as sender,
     ):
-        for pid in own_broker.pids:
+        for pid in mortal_broker.pids:
             os.kill(pid, signal.SIGSTOP)
         try:
             sent = _send_until_held_back(sender, limit=256 << 20)
@@ -343,7 +336,7 @@ def test_senders_wait_while_kafka_is_away_and_lose_nothing(own_broker, tmp_path)
             assert "waiting for Kafka" in report.reason
             assert report.counts.in_flight <= 2_000
         finally:
-            for pid in own_broker.pids:
+            for pid in mortal_broker.pids:
                 os.kill(pid, signal.SIGCONT)
         sender.settimeout(LIMIT_SECONDS)
         sender.sendall(LONG_LINE[sent % len(LONG_LINE) :])
@@ -389,15 +382,15 @@ def _last_degraded(source: Running) -> PartReport | None:
     return report if report.state == "degraded" else None
 
 
-def test_a_file_goes_on_after_the_broker_was_killed(own_broker, tmp_path):
-    kafka = own_broker.connection
+def test_a_file_goes_on_after_the_broker_was_killed(mortal_broker, tmp_path):
+    kafka = mortal_broker.connection
     path = tmp_path / "numbers.txt"
     path.write_text("".join(f"{n}\n" for n in range(20_000)))
     graph = declared(kafka, "surviving", text_file(path, rate=8_000))
     with running(kafka, graph, tmp_path) as source:
         eventually(lambda: source.reports and source.reports[-1].counts.passed > 0)
-        own_broker.kill()
-        own_broker.ensure()
+        mortal_broker.kill()
+        mortal_broker.ensure()
         source.thread.join(LIMIT_SECONDS)
     assert source.ended == []
     assert numbers_on(kafka, graph) == list(range(20_000))

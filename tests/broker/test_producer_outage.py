@@ -3,7 +3,6 @@
 import os
 import signal
 import time
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -20,15 +19,8 @@ from penstock.core.settings import KafkaSettings, ServiceSettings
 from penstock.core.topic import TopicSpec
 from penstock.errors import TransientError
 from penstock.machine.ports import free_ports
-from penstock.testing.broker import temporary_broker
 
 PATIENCE = 30.0
-
-
-@pytest.fixture(scope="module")
-def broker():
-    with temporary_broker(KafkaSettings(request_timeout=timedelta(seconds=10))) as own:
-        yield own
 
 
 @pytest.fixture
@@ -37,10 +29,13 @@ def nowhere():
     return Connection(f"127.0.0.1:{free_ports(1)[0]}", settings)
 
 
-def impatient(broker):
-    connection = broker.connection
-    settings = replace(connection.settings, request_timeout=timedelta(seconds=2))
-    return Connection(connection.bootstrap, settings)
+@pytest.fixture
+def connection(mortal_broker):
+    return mortal_broker.connection.within(timedelta(seconds=10))
+
+
+def impatient(connection):
+    return connection.within(timedelta(seconds=2))
 
 
 def until(condition):
@@ -93,8 +88,7 @@ def test_a_full_queue_without_a_broker_ends_with_an_error(nowhere):
     producer.discard()
 
 
-def test_a_broker_that_dies_and_comes_back_costs_no_record(broker):
-    connection = broker.connection
+def test_a_broker_that_dies_and_comes_back_costs_no_record(mortal_broker, connection):
     Topics(connection).declare([TopicSpec(name="outage", partitions=1)])
     # Long enough that the member outlives the outage and reads nothing twice.
     settings = ServiceSettings(session_timeout=timedelta(seconds=60))
@@ -111,12 +105,12 @@ def test_a_broker_that_dies_and_comes_back_costs_no_record(broker):
     producer.flush()
     until(lambda: len(step()) == 100)
 
-    broker.kill()
+    mortal_broker.kill()
     for number in range(100, 200):
         producer.send("outage", key=b"k", value=b"%d" % number)
     assert until(lambda: step() and consumer.trouble())
 
-    broker.ensure()
+    mortal_broker.ensure()
     producer.flush(timedelta(seconds=PATIENCE))
     until(lambda: len(step()) == 200)
     assert [int(record.value()) for record in read] == list(range(200))
@@ -127,15 +121,15 @@ def test_a_broker_that_dies_and_comes_back_costs_no_record(broker):
     assert Groups(connection).lag("outage")["outage", 0].lag == 0
 
 
-def test_a_commit_that_gets_no_answer_ends_and_so_does_closing(broker):
-    connection = impatient(broker)
+def test_a_commit_that_gets_no_answer_ends_and_so_does_closing(mortal_broker, connection):
+    connection = impatient(connection)
     Topics(connection).declare([TopicSpec(name="silent", partitions=1)])
     lost = []
     consumer = Consumer(
         connection, group="silent", topics=["silent"], listener=Listener(on_lost=lost.extend)
     )
     until(lambda: consumer.consume(1, 0.1) or consumer.assignment())
-    (process,) = broker.pids
+    (process,) = mortal_broker.pids
     os.kill(process, signal.SIGSTOP)
     try:
         started = time.monotonic()
@@ -154,17 +148,18 @@ def test_a_commit_that_gets_no_answer_ends_and_so_does_closing(broker):
     assert lost == [("silent", 0)]
 
 
-def test_a_transaction_whose_broker_dies_leaves_a_dead_producer_and_no_record(broker):
-    connection = broker.connection
+def test_a_transaction_whose_broker_dies_leaves_a_dead_producer_and_no_record(
+    mortal_broker, connection
+):
     Topics(connection).declare([TopicSpec(name="cut", partitions=1)])
-    producer = TransactionalProducer(impatient(broker), "cut", timeout=timedelta(seconds=3))
+    producer = TransactionalProducer(impatient(connection), "cut", timeout=timedelta(seconds=3))
     producer.begin()
     producer.send("cut", key=b"k", value=b"half")
-    broker.kill()
+    mortal_broker.kill()
     with pytest.raises(TransientError):
         producer.commit()
     assert producer.dead
-    broker.ensure()
+    mortal_broker.ensure()
     with TransactionalProducer(connection, "cut") as later:
         later.begin()
         later.send("cut", key=b"k", value=b"whole")

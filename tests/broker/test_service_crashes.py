@@ -13,7 +13,6 @@ from penstock.backbone.admin import topic_partitions
 from penstock.backbone.positions import memberless
 from penstock.backbone.transactions import TransactionalProducer
 from penstock.services.delivery import TRANSACTION_TIMEOUT
-from penstock.testing.broker import temporary_broker
 
 kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("service_worker.py"))))
 
@@ -102,44 +101,38 @@ def test_a_worker_asleep_for_too_long_is_fenced_and_changes_nothing(kafka, app):
             check(kafka, app)
 
 
-def test_a_broker_killed_and_started_again_is_waited_for():
-    with temporary_broker() as broker:
-        kafka = broker.connection
-        app = kit.declared("outage", kafka)
-        kit.send_words(kafka, app, random_words(1, 20_000))
-        with kit.InThread(kafka, app, "count") as running:
-            kit.eventually(
-                lambda: kit.committed_records(kafka, app.counts.topic.name) > 100,
-                what="the first counts",
-            )
-            broker.kill()
-            kit.eventually(
-                lambda: running.state("count") == "degraded", what="it says it is degraded"
-            )
-            assert running.last("count").reason
-            broker.ensure()
-            kit.send_words(kafka, app, random_words(2, 5_000))
-            check(kafka, app)
-            kit.eventually(
-                lambda: running.state("count") == "running", what="it says it runs again"
-            )
-        assert running.error is None
+def test_a_broker_killed_and_started_again_is_waited_for(mortal_broker):
+    kafka = mortal_broker.connection
+    app = kit.declared("outage", kafka)
+    kit.send_words(kafka, app, random_words(1, 20_000))
+    with kit.InThread(kafka, app, "count") as running:
+        kit.eventually(
+            lambda: kit.committed_records(kafka, app.counts.topic.name) > 100,
+            what="the first counts",
+        )
+        mortal_broker.kill()
+        kit.eventually(lambda: running.state("count") == "degraded", what="it says it is degraded")
+        assert running.last("count").reason
+        mortal_broker.ensure()
+        kit.send_words(kafka, app, random_words(2, 5_000))
+        check(kafka, app)
+        kit.eventually(lambda: running.state("count") == "running", what="it says it runs again")
+    assert running.error is None
 
 
-def test_a_service_stops_in_time_while_its_broker_is_away():
-    with temporary_broker() as broker:
-        kafka = broker.connection
-        app = kit.declared("away", kafka)
-        kit.send_words(kafka, app, random_words(1, 1_000))
-        with kit.InProcess(kafka, app, "count") as worker:
-            kit.all_counted(kafka, app)
-            broker.kill()
-            kit.eventually(
-                lambda: worker.reports and worker.reports[-1].state == "degraded",
-                what="it says it is degraded",
-            )
-            worker.process.terminate()
-            assert worker.process.wait(kit.SETTINGS.services.stop_timeout.total_seconds()) == 0
+def test_a_service_stops_in_time_while_its_broker_is_away(mortal_broker):
+    kafka = mortal_broker.connection
+    app = kit.declared("away", kafka)
+    kit.send_words(kafka, app, random_words(1, 1_000))
+    with kit.InProcess(kafka, app, "count") as worker:
+        kit.all_counted(kafka, app)
+        mortal_broker.kill()
+        kit.eventually(
+            lambda: worker.reports and worker.reports[-1].state == "degraded",
+            what="it says it is degraded",
+        )
+        worker.process.terminate()
+        assert worker.process.wait(kit.SETTINGS.services.stop_timeout.total_seconds()) == 0
 
 
 def test_offsets_that_a_dead_worker_left_half_committed_hold_nobody_up(kafka, app):
