@@ -1,5 +1,6 @@
 """Producing to a real broker."""
 
+import time
 from datetime import timedelta
 
 import pytest
@@ -25,6 +26,18 @@ def test_records_arrive_in_order_of_sending_within_a_partition(kafka, topic):
         for number in range(1000):
             producer.send(name, key=b"k", value=b"%d" % number)
     assert [int(record.value) for record in records(kafka, name)] == list(range(1000))
+
+
+def test_the_first_record_of_a_new_producer_does_not_wait_for_the_clients_turn(kafka, topic):
+    """Left alone, the client asks for the id that it sends with half a second after its start."""
+    name, seconds = topic(partitions=1), []
+    for _ in range(5):
+        began_at = time.monotonic()
+        with Producer(kafka) as producer:
+            producer.send(name, key=b"k", value=b"v")
+        seconds.append(time.monotonic() - began_at)
+    assert min(seconds) < 0.4
+    assert len(records(kafka, name)) == 5
 
 
 def test_keys_go_where_java_producers_put_them(kafka, topic):

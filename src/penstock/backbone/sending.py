@@ -33,6 +33,9 @@ _WAIT_SECONDS = 0.05
 _KEPT_FAILURES = 20
 _SHOWN_FAILURES = 3
 _SHOWN_KEY_BYTES = 60
+_HASTENINGS = 2
+"""The first answer names the brokers, the second comes from one of them."""
+_HASTEN_SECONDS = 0.25
 _PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
 
 
@@ -113,6 +116,8 @@ class Sender:
         self._bootstrap = connection.bootstrap
         self._timeout = connection.settings.request_timeout.total_seconds()
         self._serve_at = 0.0
+        self._topic: str | None = None
+        self._hastened = False
         self._contact = Contact(connection.bootstrap)
         self.deliveries = Deliveries(connection.bootstrap)
         self.client = confluent_kafka.Producer(
@@ -176,6 +181,7 @@ class Sender:
                 raise
         if (now := time.monotonic()) >= self._serve_at:
             self._serve_at = now + _SERVE_SECONDS
+            self._topic = topic
             self.client.poll(0)
 
     def send_all(self, topic: str, pairs: Iterable[tuple[bytes | None, bytes | None]]) -> None:
@@ -193,7 +199,10 @@ class Sender:
 
     def flush(self, timeout: float | None = None) -> int:
         """Wait until all records are delivered or have failed; return how many still wait."""
-        return self.client.flush(self._timeout if timeout is None else timeout)
+        deadline = time.monotonic() + (self._timeout if timeout is None else timeout)
+        if self._topic is not None and not self._hastened:
+            self._hasten(self._topic, deadline)
+        return self.client.flush(max(0.0, deadline - time.monotonic()))
 
     def trouble(self) -> str | None:
         """Return why the cluster cannot be reached, None if it can."""
@@ -204,6 +213,17 @@ class Sender:
         self.client.purge()
         with suppress(KafkaException):  # a client that has failed says so once more
             self.client.poll(0)
+
+    def _hasten(self, topic: str, deadline: float) -> None:
+        """Let the first records of a new client go at once: it has no id yet to send them with.
+
+        It asks for one every half second, and whenever a broker tells it about the cluster.
+        """
+        self._hastened = True
+        for _ in range(_HASTENINGS):
+            left = max(0.0, deadline - time.monotonic())
+            with suppress(KafkaException):  # whoever waits for the records will notice
+                self.client.list_topics(topic, timeout=min(_HASTEN_SECONDS, left))
 
     def _make_room(self, topic: str, deadline: float) -> None:
         if time.monotonic() > deadline:
