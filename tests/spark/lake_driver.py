@@ -1,10 +1,9 @@
-"""A process that writes a lake table until it is told to stop, or killed; see ``test_lake.py``.
+"""A process that writes a lake table until it is killed; see ``test_lake_deaths.py``.
 
 python lake_driver.py HOME BOOTSTRAP APP
 """
 
 import json
-import signal
 import sys
 import threading
 from datetime import datetime, timedelta
@@ -48,13 +47,15 @@ def application(name: str) -> App:
     return app
 
 
+SETTINGS = Settings(lake=LakeSettings(upkeep_interval=timedelta(seconds=1)))
+
+
 def main() -> None:
     home, bootstrap, name = sys.argv[1:]
     stop = threading.Event()
     watch_lifeline(stop.set)
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
     site = Site(
-        settings=Settings(lake=LakeSettings(upkeep_interval=timedelta(seconds=1))),
+        settings=SETTINGS,
         places=Places(Path(home)),
         connection=Connection(bootstrap, KafkaSettings()),
         stop=stop,

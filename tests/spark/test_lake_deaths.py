@@ -13,14 +13,11 @@ from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
-from uuid import uuid4
 
 import deltalake
 import pytest
 from pyspark.sql import DataFrame
 
-from penstock.backbone.declare import declare_application
-from penstock.backbone.producer import Producer
 from penstock.errors import ConfigurationError
 from penstock.machine.lifeline import LIFELINE_VARIABLE
 from penstock.pipelines.engine import run_pipelines
@@ -44,22 +41,23 @@ def ids(path: str) -> Counter:
 
 
 class Arena:
-    """The pipeline of ``lake_driver.py`` on a broker, in a process that comes and goes."""
+    """The pipeline of ``lake_driver.py``: in processes that come and go, and at last in this."""
 
-    def __init__(self, kafka, home: Path) -> None:
-        self.kafka = kafka
-        self.home = home
-        self.name = f"app{uuid4().hex[:8]}"
+    def __init__(self, ground) -> None:
+        self.ground = ground
         self.sent = 0
+        self._out = ground.home / "driver.out"
         self._process: subprocess.Popen[bytes] | None = None
-        self.checkpoint = home / "checkpoints" / self.name / "keep"
-        self.table = str(home / "lake" / f"{self.name}.kept")
-        declare_application(kit.application(self.name).graph.verified(), kafka)
+        self.checkpoint = ground.home / "checkpoints" / ground.name / "keep"
+        self.table = str(ground.home / "lake" / ground.topic("kept"))
+        ground.app, ground.settings = kit.application(ground.name), kit.SETTINGS
+        ground.declare()
 
     def start(self) -> None:
-        with (self.home / "driver.out").open("ab") as out:
+        words = [self.ground.home, self.ground.kafka.bootstrap, self.ground.name]
+        with self._out.open("ab") as out:
             self._process = subprocess.Popen(
-                [sys.executable, DRIVER, str(self.home), self.kafka.bootstrap, self.name],
+                [sys.executable, DRIVER, *map(str, words)],
                 stdout=out,
                 stderr=out,
                 stdin=subprocess.PIPE,
@@ -68,10 +66,8 @@ class Arena:
             )
 
     def feed(self, count: int) -> None:
-        with Producer(self.kafka) as producer:
-            for number in range(self.sent, self.sent + count):
-                key, value = kit.message(number, NOW)
-                producer.send(f"{self.name}.readings", key=key, value=value)
+        numbers = range(self.sent, self.sent + count)
+        self.ground.send("readings", *(kit.message(number, NOW) for number in numbers))
         self.sent += count
 
     def is_between_its_logs(self) -> bool:
@@ -101,13 +97,8 @@ class Arena:
 
     def finish(self) -> None:
         self.feed(100)
-        deadline = time.monotonic() + WAIT_SECONDS
-        while sum(ids(self.table).values()) < self.sent:
-            assert self._process.poll() is None, self.said()
-            assert time.monotonic() < deadline, f"{sum(ids(self.table).values())} of {self.sent}"
-            time.sleep(0.5)
-        self._process.terminate()
-        assert self._process.wait(WAIT_SECONDS) == 0, self.said()
+        with self.ground.running("keep"):
+            self.ground.wait("all rows", lambda: sum(ids(self.table).values()) >= self.sent)
 
     def stop(self) -> None:
         if self._process is not None and self._process.poll() is None:
@@ -117,18 +108,17 @@ class Arena:
             self._process.stdin.close()
 
     def said(self) -> str:
-        return (self.home / "driver.out").read_text(errors="replace")[-3000:]
+        return self._out.read_text(errors="replace")[-3000:]
 
 
-def play(kafka, home: Path, *, seed: int, deaths: int) -> None:
+def play(ground, *, seed: int, deaths: int) -> None:
     """Kill the driver between its logs again and again, and compare what came with what went."""
     chance = random.Random(seed)
-    arena = Arena(kafka, home)
+    arena = Arena(ground)
     try:
         for _ in range(deaths):
             arena.start()
             arena.kill_between_its_logs(chance, after=chance.randrange(1, 4))
-        arena.start()
         arena.finish()
     finally:
         arena.stop()
@@ -136,15 +126,15 @@ def play(kafka, home: Path, *, seed: int, deaths: int) -> None:
     assert (found - sent, sent - found) == (Counter(), Counter()), f"seed {seed}"
 
 
-def test_a_driver_killed_between_its_logs_adds_nothing_twice_and_loses_nothing(kafka, tmp_path):
-    play(kafka, tmp_path, seed=1, deaths=2)
+def test_a_driver_killed_between_its_logs_adds_nothing_twice_and_loses_nothing(ground):
+    play(ground, seed=1, deaths=2)
 
 
 @pytest.mark.skipif(not SEEDS, reason="long; make chaos plays it (PENSTOCK_CHAOS_SEEDS)")
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.timeout(1500)
-def test_many_deaths_add_nothing_twice_and_lose_nothing(kafka, tmp_path, seed):
-    play(kafka, tmp_path, seed=seed, deaths=8)
+def test_many_deaths_add_nothing_twice_and_lose_nothing(ground, seed):
+    play(ground, seed=seed, deaths=8)
 
 
 def test_a_batch_that_is_repeated_adds_nothing_and_a_wrong_checkpoint_is_refused(ground):
