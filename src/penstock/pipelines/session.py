@@ -43,6 +43,9 @@ _STACK = "8m"
 """Spark looks for an interruption in the text of a stopped batch by a pattern that goes a step
 deeper with every character; with a stack of the usual size the query's thread dies of it."""
 
+_TEST_MEMORY = "2g"
+"""One session serves all tests of a run, and each leaves something behind."""
+
 _ANY_LOCAL = "local[*]"
 _LINES_SHOWN = 3
 
@@ -100,7 +103,8 @@ def local_session(directory: Path | None = None) -> SparkSession:
     if directory is None:
         directory = Path(tempfile.mkdtemp(prefix="penstock-spark-"))
         atexit.register(shutil.rmtree, directory, ignore_errors=True)
-    settings = replace(SparkSettings(), master=f"local[2,{_TASK_ATTEMPTS}]")
+    master = f"local[2,{_TASK_ATTEMPTS}]"
+    settings = replace(SparkSettings(), master=master, driver_memory=_TEST_MEMORY)
     return _start(settings, _Files.of(Places(directory), "test"), name="test")
 
 
