@@ -1,6 +1,6 @@
 """Pipelines beside Flink SQL and hand-written PySpark: same broker, same topics, results discarded.
 
-    python bench/pipelines/flink.py [--rounds 2] [--quick] [--json FILE]
+    python bench/pipelines/flink.py [--rounds 2] [--keys 1000] [--quick] [--json FILE]
 
 Two works: the average and the count of each device in windows of ten seconds, state in RocksDB; and
 reading JSON and computing a projection. Penstock's are its real plans, with the gate that gives the
@@ -44,6 +44,8 @@ from penstock.pipelines.reading import RECORDS_PER_BATCH, observed_name, records
 SIZES = {"small": 2_000_000, "large": 6_000_000}
 QUICK_SHARE = 4
 """Of so many records one, where it must be quick."""
+PER_WINDOW = 125_000
+"""Records in a window of ten seconds."""
 WORKS = ("window", "stateless")
 ENGINES = ("penstock", "by hand", "flink")
 PROJECTION = ["device", "celsius * 1.8D + 32D as fahrenheit", "at"]
@@ -99,14 +101,15 @@ def run(
     return done.seconds, done.cpu_seconds
 
 
-def measure(rounds: int, sizes: dict[str, int]) -> dict[str, dict[str, Rate]]:
+def measure(rounds: int, sizes: dict[str, int], *, keys: int) -> dict[str, dict[str, Rate]]:
     app = application()
     costs: dict[tuple[str, str], list[Cost]] = {
         (work, engine): [] for work in WORKS for engine in ENGINES
     }
     with declared(app) as connection:
         for topic, size in sizes.items():
-            fill(connection, topic, readings_of(Load(records=size, windows=size // 125_000)))
+            load = Load(records=size, keys=keys, windows=size // PER_WINDOW)
+            fill(connection, topic, readings_of(load))
         with sparked(app, connection) as ground, FlinkPeer(connection.bootstrap) as flink:
             for work, engine in costs:
                 run(ground, flink, engine, work, "small")
@@ -131,11 +134,13 @@ def measure(rounds: int, sizes: dict[str, int]) -> dict[str, dict[str, Rate]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--keys", type=int, default=1_000, help="how many devices there are")
     parser.add_argument("--quick", action="store_true", help="a quarter of the records")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     share = QUICK_SHARE if options.quick else 1
-    found = measure(options.rounds, {name: size // share for name, size in SIZES.items()})
+    sizes = {name: size // share for name, size in SIZES.items()}
+    found = measure(options.rounds, sizes, keys=options.keys)
     for work, rates in found.items():
         for engine, rate in rates.items():
             print(

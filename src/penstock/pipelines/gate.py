@@ -20,7 +20,7 @@ from penstock.pipelines.nativegate import KEPT, REFUSED
 from penstock.pipelines.schema import frame_type
 from penstock.pipelines.sqltext import Sql, name, when
 
-__all__ = ["KEPT", "REFUSED", "judged", "refused"]
+__all__ = ["KEPT", "REFUSED", "codec_gate", "judged", "refused"]
 
 _INPUT = [f"{each} as _penstock_log_{each}" for each in ("key", "value")]
 
@@ -38,8 +38,7 @@ def judged(
     ``beside`` names further columns and what they are, in terms of the topic's own; ``only`` the
     fields that are wanted, where not all are; ``natively`` keeps Python out of it.
     """
-    fields = [each.name for each in data.record.schema.fields]
-    columns = [name(each) for each in fields if only is None or each in only]
+    columns = [name(each.name) for each in _columns(data, only)]
     if natively:
         found = nativegate.judged(rows, data, beside=beside)
         return found.select(*columns, *map(name, beside), REFUSED)
@@ -66,20 +65,28 @@ def refused(rows: DataFrame, data: OnLog, *, natively: bool = False) -> DataFram
     return found.where(REFUSED).select(*rows.columns)
 
 
-def _through(given: DataFrame, data: OnLog, *, only: Collection[str] | None) -> DataFrame:
-    """Send a key, a value and what is beside them through the codec."""
-    schema = data.record.schema
-    fields = [each for each in _or_null(frame_type(schema)) if only is None or each.name in only]
-    gate = CodecGate(
-        schema,
-        {each.name: to_arrow_type(each.dataType, timezone="UTC") for each in fields},
+def codec_gate(data: OnLog, *, only: Collection[str] | None = None) -> CodecGate:
+    """Return what judges batches of Arrow: the key and the value first, then what is beside."""
+    return CodecGate(
+        data.record.schema,
+        {each.name: to_arrow_type(each.dataType, timezone="UTC") for each in _columns(data, only)},
         max_bytes=data.topic.max_record_bytes,
         deletes=isinstance(data, Table),
     )
+
+
+def _through(given: DataFrame, data: OnLog, *, only: Collection[str] | None) -> DataFrame:
+    """Send a key, a value and what is beside them through the codec."""
     beside = given.schema.fields[len(_INPUT) :]
     verdict = sql.StructField(REFUSED, sql.BooleanType())
-    found: DataFrame = given.mapInArrow(gate, sql.StructType([*fields, *beside, verdict]))
+    columns = sql.StructType([*_columns(data, only), *beside, verdict])
+    found: DataFrame = given.mapInArrow(codec_gate(data, only=only), columns)
     return found
+
+
+def _columns(data: OnLog, only: Collection[str] | None) -> list[sql.StructField]:
+    fields = _or_null(frame_type(data.record.schema))
+    return [each for each in fields if only is None or each.name in only]
 
 
 def _or_null(row: sql.StructType) -> sql.StructType:

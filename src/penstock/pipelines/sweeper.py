@@ -26,6 +26,7 @@ from penstock.errors import DataError
 from penstock.pipelines.checkpoint import Offsets
 from penstock.pipelines.gate import refused
 from penstock.pipelines.reading import OffsetRange, topic_rows
+from penstock.pipelines.suspects import suspicious_range
 
 __all__ = ["BATCH_RECORDS", "Found", "Letter", "Sweeper", "dead_letter"]
 
@@ -134,14 +135,20 @@ class Sweeper:
 
     def found(self, rows: DataFrame, data: OnLog) -> Iterator[Found]:
         """Yield what is to be written, in order of partition and offset."""
-        natively = isinstance(self._pipeline.trigger, RealTime)
-        for row in (
-            refused(rows, data, natively=natively).orderBy("partition", "offset").toLocalIterator()
-        ):
+        letters = refused(rows, data, natively=self._natively)
+        for row in letters.orderBy("partition", "offset").toLocalIterator():
             letter = dead_letter(row, data, part=self._pipeline.name)
             yield row["partition"], row["offset"], [letter]
 
+    @property
+    def _natively(self) -> bool:
+        return isinstance(self._pipeline.trigger, RealTime)
+
     def _look(self, topic: str, over: OffsetRange) -> Iterator[Found]:
+        if self._natively:
+            over = suspicious_range(self._site.connection, self._inputs[topic], over)
+            if not over:
+                return iter(())
         rows = topic_rows(self._spark, self._site.connection, topic, over=over)
         return self.found(rows, self._inputs[topic])
 
