@@ -203,10 +203,11 @@ def _cut(arena: Any, link: Any, seconds: float, *, worker: Any, other: Any) -> l
     rest = max(0.5, until - time.monotonic())
     arena.pause(rest, rest)
     assert worker.alive, "it goes on while it is cut off"
-    told = worker.reports[before:]
-    assert any(report.state == "degraded" for report in told), "it says that it is cut off"
+    told = lambda: worker.reports[before:]  # noqa: E731
+    degraded = lambda: any(report.state == "degraded" for report in told())  # noqa: E731
+    kit.eventually(degraded, within=kit.HEALED, what="it says that it is cut off")
     link.mend()
-    return told
+    return told()
 
 
 def late_replies(arena: Any, scale: Scale) -> dict[str, object]:
