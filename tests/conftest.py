@@ -1,4 +1,6 @@
-"""How every run of the tests reports: a failure is printed in full as soon as it happens."""
+"""How every run of the tests begins and reports: a failure is printed as soon as it happens."""
+
+import signal
 
 import pytest
 
@@ -23,6 +25,9 @@ class Failures:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # As a shell starts what runs in the background; every program of a test would inherit it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None:
         session.config.pluginmanager.register(Failures(reporter))

@@ -66,7 +66,8 @@ def test_counts_are_right_whatever_is_killed_and_nothing_is_left(demo):
         wait_for(f"counts\n{demo.said()}", UP_SECONDS, lambda: counting(demo))
         assert demo.traces.kill("run", "--part count ", program="python") == 1
         wait_for_progress(demo, "the death of a service")
-        assert demo.traces.kill("org.apache.spark", program="java") == 1
+        # A JVM that is about to start another program is two for a moment.
+        assert demo.traces.kill("org.apache.spark", program="java") >= 1
         wait_for_progress(demo, "the death of Spark")
         assert demo.traces.kill("kafka.Kafka", program="java") == 1
         wait_for_progress(demo, "the death of the broker")
