@@ -1,9 +1,9 @@
 """How many events a second each Nexmark query takes, per core, from Kafka to Kafka on Spark.
 
-    python bench/nexmark/bench.py [--events 1000000] [--file EVENTS.jsonl] [--only q0 q5 ...]
+    python bench/nexmark/bench.py [--events 3000000] [--file EVENTS.jsonl] [--only q0 q5 ...]
                                   [--markdown FILE] [--json FILE] [--once]
 
-Every query reads the same topic, from its beginning to its end, in batches of a tenth of the
+Every query reads the same topic, from its beginning to its end, in batches of a sixth of the
 events. Speed is that of the batches after the first two, which pay for warming up; all else counts:
 reading and checking JSON, state on RocksDB, checkpoints, the exactly-once output. A query upon
 another's output (q4, q6) is given the time of both. Events come neither late nor twice, and are not
@@ -45,7 +45,7 @@ from penstock.pipelines.sinks import once_writer, stream_writer
 from penstock.pipelines.writing import log_rows
 from penstock.testing.broker import temporary_broker
 
-BATCHES, WARMING = 10, 2
+BATCHES, WARMING = 6, 2
 DISORDER = "2s"
 """Nothing comes late here; windows and auctions close while the speed is measured."""
 FLINK = {
@@ -180,7 +180,7 @@ def table(speeds: dict[str, float], *, events: int) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--events", type=int, default=3_000_000)
     parser.add_argument("--file", type=Path, help="where the events are, or are to be kept")
     parser.add_argument("--only", nargs="*", choices=QUERIES, default=list(QUERIES))
     parser.add_argument("--once", action="store_true", help="look for events that come twice")
