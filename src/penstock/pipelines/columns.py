@@ -39,7 +39,7 @@ def column(values: Sequence[Any], kind: FieldType, type_: pa.DataType) -> pa.Arr
     Raises InDoubtError where an instant is a text in another form than the usual ones.
     """
     match kind:
-        case Scalar("instant") if any(isinstance(each, str) for each in values[:1]):
+        case Scalar("instant") if isinstance(_first(values), str):
             return instants(pa.array(values, pa.string()), type_)
         case ListOf(item):
             offsets, mask = _offsets(values)
@@ -81,6 +81,10 @@ def instants(texts: pa.StringArray, type_: pa.DataType) -> pa.Array:
         return texts.cast(type_)
     except pa.ArrowInvalid as error:
         raise InDoubtError from error
+
+
+def _first(values: Sequence[Any]) -> Any:
+    return next((each for each in values if each is not None), None)
 
 
 def _has_form(rows: Any, form: Any) -> bool:

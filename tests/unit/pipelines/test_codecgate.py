@@ -2,6 +2,7 @@
 
 import pickle
 import runpy
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.pandas.types import to_arrow_type
 
+from penstock import App, record
 from penstock.core.graph import OnLog, Table
 from penstock.pipelines.codecgate import CodecGate
 from penstock.pipelines.schema import frame_type
@@ -91,11 +93,11 @@ def assert_agreement(data: OnLog, rows: list[Row]) -> None:
     good = good_row(data)
     assert shown(data, records(data, through(gate, rows))) == shown(data, expected)
     (one,) = samples.by_codec(data, [good])
-    for row, record in zip(rows, expected, strict=True):
+    for row, wanted in zip(rows, expected, strict=True):
         batch = [good, row, good]
         found = records(data, through(gate, batch))
-        assert shown(data, found) == shown(data, [one, record, one]), row
-    accepted = [row for row, record in zip(rows, expected, strict=True) if record is not None]
+        assert shown(data, found) == shown(data, [one, wanted, one]), row
+    accepted = [row for row, wanted in zip(rows, expected, strict=True) if wanted is not None]
     for some, refusals in (rows, [each is None for each in expected]), (accepted, []):
         *_, refused = through(verdicts, some).columns
         assert refused.to_pylist() == (refusals or [False] * len(some))
@@ -160,6 +162,32 @@ def test_instants_in_the_usual_forms_are_read_without_the_codec_and_alike(at):
     values = [samples.written(base | {"at": f'"{text}"'.encode()}) for text in texts]
     rows = samples.with_their_keys(readings, values)
     assert records(readings, through(gate_of(readings), rows)) == samples.by_codec(readings, rows)
+
+
+def test_instants_that_may_be_absent_are_read_wherever_they_are():
+    app = App("trips")
+
+    @record()
+    class Stop:
+        left: datetime | None = None
+
+    @record()
+    class Trip:
+        began: datetime | None = None
+        stop: Stop | None = None
+
+    trips = app.stream("trips", Trip)
+    at = "2024-05-06T07:08:09Z"
+    values = [
+        b"{}",
+        f'{{"began":"{at}","stop":{{}}}}'.encode(),
+        f'{{"began":null,"stop":{{"left":"{at}"}}}}'.encode(),
+    ]
+    began, stop, _, refused = through(gate_of(trips), [(None, each) for each in values]).columns
+    moment = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
+    assert began.to_pylist() == [None, moment, None]
+    assert stop.to_pylist() == [None, {"left": None}, {"left": moment}]
+    assert refused.to_pylist() == [False] * 3
 
 
 def test_a_sliced_batch_and_an_empty_one_are_read_as_others():
