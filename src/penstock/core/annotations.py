@@ -20,7 +20,7 @@ from penstock.core.schema import (
     Schema,
 )
 
-__all__ = ["SCHEMA_ATTRIBUTE", "SUPPORTED", "bounded", "read_field", "read_type"]
+__all__ = ["HINTS", "SCHEMA_ATTRIBUTE", "SUPPORTED", "bounded", "read_field", "read_type"]
 
 SCHEMA_ATTRIBUTE = "__penstock_schema__"
 SUPPORTED = (
@@ -37,6 +37,8 @@ _SCALARS: dict[type, ScalarName] = {
     date: "date",
     Decimal: "decimal",
 }
+HINTS: dict[ScalarName, type] = {name: hint for hint, name in _SCALARS.items()}
+"""How a scalar is annotated in a class."""
 _INT64 = msgspec.Meta(ge=-(2**63), le=2**63 - 1)
 _ZONED = msgspec.Meta(tz=True)
 

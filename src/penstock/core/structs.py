@@ -4,28 +4,15 @@ Such a class is enforced by the codec exactly as the one the schema was read fro
 """
 
 import copy
-from datetime import date, datetime
-from decimal import Decimal
 from typing import Any, Literal
 
 import msgspec
 
-from penstock.core.annotations import bounded, read_type
+from penstock.core.annotations import HINTS, bounded, read_type
 from penstock.core.record import RecordType
 from penstock.core.schema import Choice, Field, FieldType, ListOf, MapOf, Nested, Scalar, Schema
 
 __all__ = ["record_of", "struct_of"]
-
-_HINTS: dict[str, Any] = {
-    "bool": bool,
-    "int": int,
-    "float": float,
-    "text": str,
-    "bytes": bytes,
-    "instant": datetime,
-    "date": date,
-    "decimal": Decimal,
-}
 
 
 def record_of(schema: Schema) -> RecordType[Any]:
@@ -65,7 +52,7 @@ def _annotation(kind: FieldType, *, instants_as_text: bool) -> Any:
         case Scalar("instant") if instants_as_text:
             return str
         case Scalar(name):
-            return read_type(_HINTS[name])[1]
+            return read_type(HINTS[name])[1]
         case Choice(values):
             return Literal[values]
         case ListOf(item):

@@ -18,7 +18,7 @@ from penstock.core.codec import JsonCodec, key_encoder
 from penstock.core.schema import Choice, Scalar, Schema
 from penstock.core.structs import record_of, struct_of
 from penstock.errors import DataError
-from penstock.pipelines.columns import InDoubtError, column
+from penstock.pipelines.columns import InDoubtError, bounds, column
 from penstock.pipelines.schema import holds_milliseconds
 
 __all__ = ["CodecGate"]
@@ -123,7 +123,7 @@ class CodecGate:
         """Whether each value is there, not too long, and begins and ends as an object does."""
         if values.null_count or not len(values) or self.schema.holds("decimal"):
             return False
-        ends = np.frombuffer(values.buffers()[1], np.int32)[values.offset :][: len(values) + 1]
+        ends = bounds(values)
         lengths = np.diff(ends)
         if lengths.min() < 1 or lengths.max() > self.max_bytes:
             return False
@@ -141,7 +141,7 @@ class CodecGate:
 
         The fast one leaves instants to Arrow, so all of them must become columns.
         """
-        exact = msgspec.json.Decoder(record_of(self.schema).cls)
+        exact = msgspec.json.Decoder(struct_of(self.schema))
         instants = [field for field in self.schema.fields if field.holds("instant")]
         unread = [field for field in instants if field.name not in self.types]
         if not instants or unread or any(field.name in self.schema.key for field in instants):

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from penstock.core.schema import FieldType, ListOf, MapOf, Nested, Scalar
 
-__all__ = ["InDoubtError", "column", "instants"]
+__all__ = ["InDoubtError", "bounds", "column", "instants"]
 
 _FORMS = {
     len(form): np.frombuffer(form, np.uint8)
@@ -67,7 +67,7 @@ def column(values: Sequence[Any], kind: FieldType, type_: pa.DataType) -> pa.Arr
 def instants(texts: pa.StringArray, type_: pa.DataType) -> pa.Array:
     """Return instants of texts which all have one of the usual forms, in UTC; else InDoubtError."""
     present = texts.drop_null() if texts.null_count else texts
-    starts = np.frombuffer(present.buffers()[1], np.int32)[present.offset :][: len(present) + 1]
+    starts = bounds(present)
     lengths = np.diff(starts)
     data = np.frombuffer(present.buffers()[2] or b"", np.uint8)
     for length in np.unique(lengths):
@@ -81,6 +81,11 @@ def instants(texts: pa.StringArray, type_: pa.DataType) -> pa.Array:
         return texts.cast(type_)
     except pa.ArrowInvalid as error:
         raise InDoubtError from error
+
+
+def bounds(values: pa.Array) -> Any:
+    """Return where each text or run of bytes begins in its data, and where the last ends."""
+    return np.frombuffer(values.buffers()[1], np.int32)[values.offset :][: len(values) + 1]
 
 
 def _first(values: Sequence[Any]) -> Any:

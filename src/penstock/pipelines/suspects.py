@@ -17,6 +17,7 @@ from penstock.backbone.logreader import LogReader
 from penstock.backbone.logrecord import RawRecord
 from penstock.core.graph import OnLog
 from penstock.pipelines.codecgate import CodecGate
+from penstock.pipelines.columns import bounds
 from penstock.pipelines.gate import codec_gate
 from penstock.pipelines.reading import OffsetRange
 
@@ -75,7 +76,7 @@ def marked(values: pa.Array) -> pa.Array:
 
 def _depths(values: pa.Array) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
     """Return how many brackets and braces open in each value."""
-    ends = np.frombuffer(values.buffers()[1], np.int32)[values.offset :][: len(values) + 1]
+    ends = bounds(values)
     data = np.frombuffer(values.buffers()[2] or b"", np.uint8)[: ends[-1]]
     opened = np.concatenate(([0], np.cumsum(np.isin(data, _OPENING))))
     counts: np.ndarray[tuple[int], np.dtype[np.int64]] = opened[ends[1:]] - opened[ends[:-1]]

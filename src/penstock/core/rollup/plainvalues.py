@@ -5,11 +5,11 @@ a decimal a whole number of 10^-18. A number that is not finite is no value: nul
 """
 
 from collections.abc import Callable
-from datetime import date, datetime
 from decimal import Context, Decimal
 from math import isfinite
 from typing import Any, Literal
 
+from penstock.core.annotations import HINTS
 from penstock.core.expression.times import days_of, from_days, from_micros, micros_of
 from penstock.core.schema import Choice, FieldType, ListOf, Scalar
 
@@ -19,17 +19,6 @@ DECIMAL_SCALE = 18
 _MAX_DIGITS = 38
 _EXACT = Context(prec=_MAX_DIGITS + DECIMAL_SCALE)
 _INT64 = 2**63
-
-_ANNOTATIONS: dict[str, Any] = {
-    "bool": bool,
-    "int": int,
-    "float": float,
-    "text": str,
-    "bytes": bytes,
-    "instant": datetime,
-    "date": date,
-    "decimal": Decimal,
-}
 
 
 def to_plain(kind: FieldType) -> Callable[[Any], Any]:
@@ -53,7 +42,7 @@ def annotation_of(kind: FieldType) -> Any:
     """Return the Python type that a record class declares for a field of scalars or lists."""
     match kind:
         case Scalar(name):
-            return _ANNOTATIONS[name]
+            return HINTS[name]
         case Choice(values):
             return Literal[values]
         case ListOf(item):
