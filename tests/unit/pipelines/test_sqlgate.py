@@ -1,5 +1,6 @@
 """Which SQL is run, and what it is when it is run."""
 
+import re
 from contextlib import suppress
 
 import pytest
@@ -307,13 +308,20 @@ def test_what_is_let_through_is_one_query_over_views_and_stays_what_it_is(text):
         found = gate(text)
     except ConfigurationError:
         return
-    assert "reflect" not in found.sql.lower()
-    assert "etc" not in found.sql
+    # A column may have any name; what must not be there is the call, and the path as a table.
+    code = re.sub("'[^']*'", "''", found.sql.lower())
+    assert not re.search(r"reflect`?\s*\(", code), found.sql
+    assert not re.search(r"(from|join|,|\.)\s*`?/etc", code), found.sql
     # Written and read again it is the same, so nothing was left open and nothing was hidden.
     views = [read.view for read in found.reads]
     again = allowed_query(found.sql, views)
     assert [read.name for read in again.reads] == views
-    assert again.sql == found.sql
+    assert folded(again.sql) == folded(found.sql)
+
+
+def folded(sql):
+    """Return a query with the texts in hexadecimal digits spelt in one way."""
+    return re.sub(r"(?i)cast\(x'[0-9a-f]*' as string\)", lambda cast: cast[0].lower(), sql)
 
 
 @given(st.text(max_size=40))
