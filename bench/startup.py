@@ -6,6 +6,11 @@ Each run is a second start, as a user has it every day: packages and jars are th
 log of the run before.
 """
 
+import runpy
+from pathlib import Path
+
+runpy.run_path(str(Path(__file__).resolve().parents[1] / "scripts" / "own_python.py"))
+
 import argparse
 import json
 import signal
@@ -13,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
 
 from penstock.backbone.brokerplan import ClusterPlan
 from penstock.backbone.connection import Connection

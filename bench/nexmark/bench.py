@@ -10,6 +10,11 @@ another's output (q4, q6) is given the time of both. Events come neither late no
 looked at for it, as in the originals; ``--once`` adds that.
 """
 
+import runpy
+from pathlib import Path
+
+runpy.run_path(str(Path(__file__).resolve().parents[2] / "scripts" / "own_python.py"))
+
 import argparse
 import json
 import os
@@ -22,7 +27,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from feed import open_feed

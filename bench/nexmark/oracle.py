@@ -18,6 +18,11 @@ q10, whose output are files, how many rows each has.
 
 # ruff: noqa: S608 - no text from outside is in any of the queries
 
+import runpy
+from pathlib import Path
+
+runpy.run_path(str(Path(__file__).resolve().parents[2] / "scripts" / "own_python.py"))
+
 import argparse
 import hashlib
 import json
@@ -25,7 +30,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import duckdb

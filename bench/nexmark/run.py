@@ -10,6 +10,11 @@ input is in and the watermark has passed it (see ``ending``). ``--check`` compar
 and the exit code is 1 where they differ.
 """
 
+import runpy
+from pathlib import Path
+
+runpy.run_path(str(Path(__file__).resolve().parents[2] / "scripts" / "own_python.py"))
+
 import argparse
 import json
 import sys
@@ -19,7 +24,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from each_bid import SIDE_INPUT, SIDE_ROWS
 from ending import Ending

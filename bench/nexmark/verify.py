@@ -5,13 +5,17 @@
 Exit code 1 if any answer differs; what differs is shown.
 """
 
+import runpy
+from pathlib import Path
+
+runpy.run_path(str(Path(__file__).resolve().parents[2] / "scripts" / "own_python.py"))
+
 import argparse
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle
-from pathlib import Path
 
 from generator import Disorder, event_lines
 from nexmark import QUERIES

@@ -6,6 +6,11 @@ Each benchmark is a process of its own. The table goes to standard output and, w
 JSON, into the directory: ``results.md``, ``results.json``. Exit status 1 where one failed.
 """
 
+import runpy
+from pathlib import Path
+
+runpy.run_path(str(Path(__file__).resolve().parents[2] / "scripts" / "own_python.py"))
+
 import argparse
 import json
 import os
@@ -14,7 +19,6 @@ import sys
 import tempfile
 import time
 from datetime import UTC, datetime
-from pathlib import Path
 
 from figures import lines_of, table
 

@@ -8,6 +8,11 @@ Then services alone: latency at 1,000 records/s from Kafka to Kafka, and state o
 restore rate, and the time from SIGKILL to the first correct answer of the next worker.
 """
 
+import runpy
+from pathlib import Path
+
+runpy.run_path(str(Path(__file__).resolve().parents[2] / "scripts" / "own_python.py"))
+
 import argparse
 import os
 import random
@@ -22,7 +27,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -40,7 +44,7 @@ from penstock.testing.broker import temporary_broker
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
-from penstock_peer import application  # noqa: E402 - beside this file
+from penstock_peer import application
 
 ENGINES = ["penstock", "penstock on disk", "kafka streams", "quix"]
 KEYS = 10_000

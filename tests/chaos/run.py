@@ -2,11 +2,14 @@
 
 # ruff: noqa: T201 - a program of its own
 
-import argparse
 import runpy
+from pathlib import Path
+
+runpy.run_path(str(Path(__file__).resolve().parents[2] / "scripts" / "own_python.py"))
+
+import argparse
 import sys
 import time
-from pathlib import Path
 from types import SimpleNamespace
 
 from penstock.errors import PenstockError

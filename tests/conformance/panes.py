@@ -5,13 +5,17 @@ passed and failed; a failing case is named with what came and what was expected,
 that is not in the form.
 """
 
+import runpy
+from pathlib import Path
+
+runpy.run_path(str(Path(__file__).resolve().parents[2] / "scripts" / "own_python.py"))
+
 import argparse
 import json
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any, Protocol
 
 from case_form import Case, Step, batches, bundlings, streams, time_of, understood, windowing_of
