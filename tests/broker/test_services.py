@@ -4,12 +4,13 @@ import runpy
 import threading
 from collections import Counter
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from penstock import App, State, on_error, record, retry
+from penstock import App, State, count, fixed, on_error, record, retry
 from penstock.backbone.groups import Groups
 from penstock.backbone.logreader import LogReader
 from penstock.backbone.producer import Producer
@@ -112,6 +113,33 @@ def test_a_record_that_is_tried_again_holds_its_partition_and_no_other(kafka, to
     assert found[-2:] == ["bad", "after"]
     assert sorted(found) == ["after", "after", "bad", "before", "before", "good"]
     assert running.last("copy").counts.balanced
+
+
+def test_windows_tell_their_watermark_and_how_far_it_is_behind(kafka, topic):
+    @record(key="device", time="at")
+    class Reading:
+        device: str
+        at: datetime
+
+    app = App(topic.name("app"))
+    readings = app.stream(f"{app.name}.readings", Reading, disorder="10s", partitions=1)
+    declared = readings.window(fixed("1m"), by="device").aggregate(readings=count())
+    app.stream(f"{app.name}.panes", declared, on="services")
+    Topics(kafka).declare(app.graph.topics())
+    with Producer(kafka) as producer:
+        value = b'{"device":"a","at":"2026-01-01T00:00:30Z"}'
+        producer.send(readings.topic.name, key=b"a", value=value)
+    (service,) = app.graph.parts
+    with kit.InThread(kafka, SimpleNamespace(app=app), service.name) as running:
+        kit.eventually(lambda: running.has(service.name, passed=1), what="it is in its window")
+        kit.eventually(
+            lambda: "watermark" in running.last(service.name).detail, what="the watermark is told"
+        )
+        told = running.last(service.name)
+    assert told.detail["watermark"].startswith("2026-01-01T00:00:20.000Z, ")
+    assert told.detail["watermark"].endswith(" behind the clock, 10s behind the newest event")
+    assert told.metrics["watermark_behind_newest_seconds"] == 10
+    assert told.metrics['panes_total{kind="on_time"}'] == 0
 
 
 def test_at_least_once_counts_the_same_when_nothing_fails(kafka, topic):

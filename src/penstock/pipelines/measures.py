@@ -2,12 +2,12 @@
 
 from collections import Counter
 
+from penstock.core.eventtimes import EventTimes
 from penstock.core.exposition import series
-from penstock.core.expression.times import from_micros
 from penstock.core.histogram import Histogram
 from penstock.core.panes.panecounts import AHEAD, LATE, PANE_KINDS
 from penstock.core.report import Counts
-from penstock.core.units import bytes_text, span_text
+from penstock.core.units import bytes_text
 from penstock.pipelines.progress import (
     Progress,
     batch_seconds,
@@ -23,7 +23,6 @@ from penstock.pipelines.sinks import WRITTEN
 
 __all__ = ["Measures"]
 
-_MICROSECONDS = 1e6
 _MILLISECONDS = 1000.0
 _STEPS_SHOWN = 3
 _STATE_TIMES = {
@@ -46,8 +45,7 @@ class Measures:
         self._panes: Counter[str] = Counter()
         self._ledger: Counter[str] = Counter()
         self._dropped = 0
-        self._watermark: float | None = None
-        self._newest: float | None = None
+        self._times = EventTimes()
         self._state: dict[str, float] = {}
         self._state_seconds: Counter[str] = Counter()
         self._batches = Histogram()
@@ -69,8 +67,8 @@ class Measures:
         for row in observed(progress, WATERMARK):
             self._panes.update({kind: row[kind] or 0 for kind in PANE_KINDS})
             self._ledger.update({each: row[each] or 0 for each in (LATE, AHEAD)})
-            self._see(_seconds(row[WATERMARK]), _seconds(row[NEWEST]))
-        self._see(*event_times(progress))
+            self._times = self._times.after(EventTimes.of_micros(row[WATERMARK], row[NEWEST]))
+        self._times = self._times.after(EventTimes(*event_times(progress)))
         if was_batch(progress):
             self._add_batch(progress)
         self._add_state(progress)
@@ -111,12 +109,6 @@ class Measures:
                 "state_partitions": sum(each["numShufflePartitions"] for each in operators),
             }
 
-    def _see(self, watermark: float | None, newest: float | None) -> None:
-        if watermark is not None:
-            self._watermark = watermark
-        if newest is not None:
-            self._newest = max(newest, self._newest or newest)
-
     def counts(self) -> Counts:
         """Return the conservation law of the rows that came in."""
         # A sweep may have found letters of an earlier run, too.
@@ -144,14 +136,7 @@ class Measures:
             found[series("panes_total", kind=kind)] = self._panes[kind]
         found |= {f"{name}_total": count for name, count in self._ledger.items()}
         found["dropped_rows_total"] = self._dropped
-        if self._newest is not None:
-            found["newest_event_timestamp_seconds"] = self._newest
-        if self._watermark is not None:
-            found["watermark_timestamp_seconds"] = self._watermark
-            found["watermark_behind_clock_seconds"] = now - self._watermark
-            if self._newest is not None:
-                found["watermark_behind_newest_seconds"] = self._newest - self._watermark
-        return found
+        return found | self._times.series(now)
 
     def detail(self, now: float) -> dict[str, str]:
         """Return the same in words, for people."""
@@ -164,8 +149,8 @@ class Measures:
         ]
         detail = {"batch": f"{last['batchId']} in {batch_seconds(last):.3f}s"}
         detail["steps"] = ", ".join(steps)
-        if self._watermark is not None:
-            detail["watermark"] = self._watermark_text(self._watermark, now)
+        if watermark := self._times.words(now):
+            detail["watermark"] = watermark
         if self._state:
             detail["state"] = _state_text(self._state)
         if self._panes:
@@ -177,24 +162,6 @@ class Measures:
         if self._dropped:
             detail["dropped"] = f"{self._dropped:,} rows behind the watermark"
         return detail
-
-    def _watermark_text(self, watermark: float, now: float) -> str:
-        at = from_micros(round(watermark * _MICROSECONDS))
-        shown = at.isoformat(timespec="milliseconds").replace("+00:00", "Z") if at else "no year"
-        words = [shown, _distance(now - watermark, "the clock")]
-        if self._newest is not None:
-            words.append(_distance(self._newest - watermark, "the newest event"))
-        return ", ".join(words)
-
-
-def _distance(seconds: float, what: str) -> str:
-    if seconds < 0:
-        return f"{span_text(-seconds)} ahead of {what}"
-    return f"{span_text(seconds)} behind {what}"
-
-
-def _seconds(micros: int | None) -> float | None:
-    return None if micros is None else micros / _MICROSECONDS
 
 
 def _state_text(state: dict[str, float]) -> str:

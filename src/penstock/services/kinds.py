@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from penstock.backbone.logrecord import RawRecord
+from penstock.core.eventtimes import EventTimes
 from penstock.core.graph import Graph, Service
 from penstock.core.signature import is_async
 from penstock.services.asyncstep import AsyncStep
@@ -52,6 +53,9 @@ class Stepper(Protocol):
 
     def facts(self) -> dict[str, int]:
         """Return further numbers to show: how many keys, timers and the like there are."""
+
+    def event_times(self) -> EventTimes:
+        """Return how far event time has come, where the step waits for it; any thread may ask."""
 
     @property
     def last_dead_letter(self) -> str:

@@ -11,6 +11,7 @@ import msgspec
 
 from penstock.backbone.logrecord import RawRecord
 from penstock.core.codec import JsonCodec
+from penstock.core.eventtimes import EventTimes
 from penstock.core.expression.times import MAX_MICROS, MIN_MICROS
 from penstock.core.graph import Graph, Service
 from penstock.core.panes.arrivals import Arrivals
@@ -64,6 +65,7 @@ class PaneStep:
         self._number = 0
         self._told: int | None = None
         self._given: Counter[str] = Counter()
+        self._times = EventTimes()
 
     @property
     def last_dead_letter(self) -> str:
@@ -74,6 +76,10 @@ class PaneStep:
         """Return how much the bucket holds, and what it has given since the task began."""
         return {"state records": len(self.states), **self._given}
 
+    def event_times(self) -> EventTimes:
+        """Return the watermark, and the newest event time that was seen."""
+        return self._times
+
     def open(self, number: int) -> None:
         """Begin with the state that was restored; ConfigurationError where another made it."""
         self._number = number
@@ -81,6 +87,7 @@ class PaneStep:
         self._bucket = self.states.bucket = Bucket(
             self._rollup.machine(), self._rollup.rule, self.states
         )
+        self._see_times()
 
     def run(self, topic: str, records: Iterable[RawRecord], send: Send) -> None:
         """Handle records of one topic: those that came together are one moment."""
@@ -140,9 +147,15 @@ class PaneStep:
     def _send(self, given: Given, send: Send) -> None:
         for name, count in pane_counts(given).items():
             self._given[_FACTS[name]] += count
+        self._see_times()
         for topic, key, value, headers in self._wire.records(given):
             send(topic, key=key, value=value, headers=headers)
             self.tally.written += 1
+
+    def _see_times(self) -> None:
+        bucket = self._running()
+        if self._rollup.rule is not None and bucket.newest is not None:
+            self._times = EventTimes.of_micros(bucket.watermark, bucket.newest)
 
     def _believes(self, time: int, clock: int) -> bool:
         return self._rollup.rule is None or self._rollup.rule.believes(time, clock)

@@ -10,6 +10,7 @@ from typing import Self
 
 from penstock.backbone.site import Site
 from penstock.backbone.topics import Topics
+from penstock.core.eventtimes import EventTimes
 from penstock.core.exposition import series
 from penstock.core.graph import Service
 from penstock.core.panes.panecounts import PANE_KINDS
@@ -122,13 +123,18 @@ class Reporter:
             name = _SERIES[fact]
             counted = "_total" in name
             found[name] = self._rising.never_less(name, number) if counted else number
-        return found
+        return found | self._event_times().series(time.time())
 
     def _facts(self) -> Counter[str]:
         facts = Counter[str]()
         for task in self._worker.assignment.tasks():
             facts.update(task.step.facts())
         return facts
+
+    def _event_times(self) -> EventTimes:
+        return EventTimes.of_all(
+            task.step.event_times() for task in self._worker.assignment.tasks()
+        )
 
     def _lag(self) -> int | None:
         positions = {
@@ -154,6 +160,8 @@ class Reporter:
         if restoring := [f"{each.share}: {each.progress}" for each in assignment.takeovers()]:
             detail["restoring"] = ", ".join(restoring)
         detail |= {name: str(number) for name, number in self._facts().items()}
+        if watermark := self._event_times().words(time.time()):
+            detail["watermark"] = watermark
         if skipped := self._worker.measures.skipped.offsets:
             detail["skipped"] = f"{skipped} offsets, deleted by retention before they were read"
         if dead := assignment.last_dead_letter:

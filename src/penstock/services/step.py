@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.backbone.logrecord import RawRecord
 from penstock.core.codec import JsonCodec
 from penstock.core.deadletter import Coordinates
+from penstock.core.eventtimes import EventTimes
 from penstock.core.graph import Graph, Service, Table
 from penstock.core.state import Context, Here, Opening
 from penstock.core.timer import TimerTime
@@ -88,6 +89,10 @@ class Step:
         """Return how many values, and timers, there are."""
         facts = {"keys": len(self.states)} if self._service.keeps_state else {}
         return facts if self._timers is None else facts | {"timers": len(self._timers)}
+
+    def event_times(self) -> EventTimes:
+        """Return how far event time has come, where timers wait for it."""
+        return EventTimes.of_micros(None if self._timers is None else self._event_time.micros)
 
     def open(self, number: int) -> None:
         """Begin: the state of this partition number is restored; call the user's ``open``."""

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from penstock.backbone.logrecord import Partition
 from penstock.core.app import App
 from penstock.core.codec import JsonCodec
+from penstock.core.eventtimes import EventTimes
 from penstock.core.graph import Graph, OnLog, Service, Stream, Table
 from penstock.core.report import Counts
 from penstock.core.rollup.late import LATE_RECORD, LateRecord
@@ -198,6 +199,10 @@ class Driver:
         for task in self._engine.running(service):
             found.update(task.step.facts())
         return dict(found)
+
+    def event_times(self, service: Service) -> EventTimes:
+        """Return the watermark of a running service's windows or timers, as `status` tells it."""
+        return EventTimes.of_all(task.step.event_times() for task in self._engine.running(service))
 
     def counts(self, service: Service) -> Counts:
         """Return what became of the records of a service; uncommitted ones are in flight."""

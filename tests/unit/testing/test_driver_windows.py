@@ -17,6 +17,7 @@ from penstock import (
     retracting,
     sessions,
 )
+from penstock.core.eventtimes import EventTimes
 from penstock.testing import Driver
 
 START_AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -152,3 +153,35 @@ def test_panes_late_records_and_those_ahead_of_the_clock_are_counted(app):
     kinds = ("panes on time", "panes early", "panes late", "late records", "ahead records")
     assert [facts[kind] for kind in kinds] == [1, 0, 0, 1, 1]
     assert [late.reason for late in driver.late_records()] == ["expired", "ahead"]
+
+
+def test_a_task_tells_its_watermark_also_after_a_restart(app):
+    readings = app.stream("readings", Reading, disorder="5s")
+    app.stream("panes", windows(readings).aggregate(readings=count()), on="services")
+    driver = Driver(app, partitions=1)
+    assert times_of(driver, app) == EventTimes()
+    driver.pipe(readings, reading("a", 1), reading("a", 61))
+    expected = EventTimes.of_micros(micros(56), micros(61))
+    assert times_of(driver, app) == expected
+    driver.commit()
+    driver.crash()
+    driver.restart()
+    assert times_of(driver, app) == expected
+
+
+def test_windows_by_the_clock_have_no_watermark_to_tell(app):
+    readings = app.stream("readings", Reading)
+    declared = windows(readings, time="processing").aggregate(readings=count())
+    app.stream("panes", declared, on="services")
+    driver = Driver(app, partitions=1)
+    driver.pipe(readings, reading("a", 1))
+    assert times_of(driver, app) == EventTimes()
+
+
+def times_of(driver, app):
+    (service,) = app.graph.parts
+    return driver.event_times(service)
+
+
+def micros(seconds):
+    return round((START_AT.timestamp() + seconds) * 1e6)

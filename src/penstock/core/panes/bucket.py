@@ -120,6 +120,11 @@ class Bucket:
         """The sources that have shown an event time."""
         return tuple(self._mark.sources)
 
+    @property
+    def newest(self) -> int | None:
+        """The newest event time that was ever seen."""
+        return max((each.newest for each in self._mark.sources.values()), default=None)
+
     def take(self, arrivals: Iterable[Arrivals]) -> Given:
         """Take everything that came in one moment, then what it and the clock have made due."""
         came = sorted(arrivals, key=lambda each: (each.source, each.position))
@@ -138,7 +143,7 @@ class Bucket:
             given.ahead += each.ahead
             if each.newest is not None:
                 self._mark.see(each.source, each.newest, self._clock)
-        given.newest = max((each.newest for each in self._mark.sources.values()), default=None)
+        given.newest = self.newest
         self._advance(self._now(), touched, given)
         return given
 
