@@ -10,12 +10,22 @@ CONFORMANCE = Path(__file__).parents[1] / "conformance"
 
 
 @pytest.mark.timeout(500)
-def test_all_pane_cases_pass_as_services():
-    ran = subprocess.run(
-        [sys.executable, CONFORMANCE / "panes.py", CONFORMANCE / "panes.json", "--engine=service"],
-        capture_output=True,
-        text=True,
-        timeout=450,
-        check=False,
-    )
-    assert ran.stdout.splitlines()[-1] == "36 passed, 0 failed", ran.stdout + ran.stderr
+def test_all_pane_cases_pass_as_services_with_state_in_memory_and_on_disk():
+    # Side by side: both mostly wait for their brokers.
+    running = [
+        subprocess.Popen(
+            [
+                sys.executable,
+                CONFORMANCE / "panes.py",
+                CONFORMANCE / "panes.json",
+                "--engine",
+                each,
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for each in ("service", "service-on-disk")
+    ]
+    said = [each.communicate(timeout=450)[0] for each in running]
+    assert [text.splitlines()[-1] for text in said] == ["36 passed, 0 failed"] * 2, said

@@ -4,16 +4,30 @@ import logging
 import runpy
 import shutil
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
+from penstock import App, fixed, record, total
+from penstock.backbone.logreader import LogReader
+from penstock.backbone.producer import Producer
+from penstock.backbone.topics import Topics
 from penstock.errors import TransientError
 from penstock.services.states import States
 
 kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("service_worker.py"))))
 KEYS = 2000
+START_AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@record(key="device", time="at")
+class Reading:
+    device: str
+    at: datetime
+    level: int
 
 
 @pytest.fixture
@@ -108,6 +122,43 @@ def test_a_worker_killed_again_and_again_with_state_on_disk_counts_exactly(kafka
             worker.kill()
     with kit.InProcess(kafka, app, "count", state_dir=tmp_path):
         check(kafka, app)
+
+
+def test_windows_on_a_disk_go_on_after_a_restart_with_what_they_held(
+    kafka, topic, tmp_path, caplog
+):
+    caplog.set_level(logging.INFO, logger="penstock.services")
+    app = App(topic.name("app"))
+    readings = app.stream(f"{app.name}.readings", Reading, disorder="1h", partitions=1)
+    declared = readings.window(fixed("1m"), by="device").aggregate(total=total("level"))
+    panes = app.stream(f"{app.name}.panes", declared, on="services")
+    Topics(kafka).declare(app.graph.topics())
+    (service,) = app.graph.parts
+
+    def run(rows):
+        with Producer(kafka) as producer:
+            for device, second, level in rows:
+                row = Reading(device, START_AT + timedelta(seconds=second), level)
+                value = msgspec.json.encode(msgspec.to_builtins(row))
+                producer.send(readings.topic.name, key=device.encode(), value=value)
+        subject = SimpleNamespace(app=app)
+        with kit.InThread(kafka, subject, service.name, settings=kit.on_disk(tmp_path)) as running:
+            kit.eventually(lambda: running.has(service.name, passed=len(rows)), what="all are in")
+        assert running.error is None
+
+    run([(f"d{device}", second, 1) for device in range(KEYS) for second in (0, 30)])
+    run([("d7", 45, 100)])
+    run([("end", 3 * 3600, 0)])
+    found = {
+        pane["device"]: pane["total"]
+        for raw in LogReader(kafka).read(panes.topic.name)
+        if (pane := msgspec.json.decode(raw.value))["device"] != "end"
+    }
+    assert found == {f"d{device}": 102 if device == 7 else 2 for device in range(KEYS)}
+    restored = [line.rpartition(": ")[2] for line in caplog.messages if "restored" in line]
+    read = [int(line.split(" of ")[0]) for line in restored]
+    assert len(read) == 3
+    assert max(read[1:]) < 100 < KEYS
 
 
 def test_a_standby_copy_makes_taking_over_a_matter_of_reading_what_it_lacks(

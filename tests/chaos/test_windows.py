@@ -51,6 +51,7 @@ class Run(DevRun):
 
     def __init__(self, home: Path) -> None:
         (home / "app.py").write_text(APP, encoding="utf-8")
+        (home / "penstock.toml").write_text('[services]\nstate = "disk"\n', encoding="utf-8")
         super().__init__(home, home / "app.py")
         self.chance = random.Random(11)
 

@@ -82,10 +82,10 @@ def engine_maker(name: str, cases: list[Case]) -> Any:
         from driver_engine import DriverEngine
 
         return DriverEngine
-    if name == "service":
+    if name.startswith("service"):
         from service_engine import ServiceEngines
 
-        return ServiceEngines().make
+        return ServiceEngines(on_disk=name == ON_DISK).make
     from spark_engine import SparkEngines
 
     engines = SparkEngines()
@@ -95,13 +95,16 @@ def engine_maker(name: str, cases: list[Case]) -> Any:
     return engines.make
 
 
+ON_DISK = "service-on-disk"
 SIDE_BY_SIDE = 12
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path)
-    parser.add_argument("--engine", choices=["driver", "spark", "service"], default="driver")
+    parser.add_argument(
+        "--engine", choices=["driver", "spark", "service", ON_DISK], default="driver"
+    )
     parser.add_argument("--case", help="only the case of this id")
     options = parser.parse_args()
     cases = json.loads(options.file.read_text(encoding="utf-8"))["cases"]
@@ -109,7 +112,9 @@ def main() -> int:
     make = engine_maker(options.engine, chosen)
     failed = 0
     # On a broker a case is mostly waiting; elsewhere they run one after the other.
-    with ThreadPoolExecutor(SIDE_BY_SIDE if options.engine == "service" else 1) as executor:
+    with ThreadPoolExecutor(
+        SIDE_BY_SIDE if options.engine.startswith("service") else 1
+    ) as executor:
         outcomes = list(executor.map(lambda case: outcome(case, make), chosen))
     for case, wrong in zip(chosen, outcomes, strict=True):
         if wrong:

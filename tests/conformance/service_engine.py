@@ -1,16 +1,19 @@
 """The pane cases as services on a real broker: topics, transactions, changelogs.
 
 Every run (one stream of one case, in one bundling) is an application of its own. Each step is one
-commit, and each begins with a new task that is restored from the changelog.
+commit, and each begins with a new task that is restored from the changelog, or from a disk and what
+the disk lacks.
 """
 
 import atexit
 import json
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 from pane_match import PaneRow
@@ -29,6 +32,7 @@ from penstock.core.panes.machine import Windowing
 from penstock.core.panes.times import END
 from penstock.services.delivery import ExactlyOnce
 from penstock.services.panestep import PaneStep
+from penstock.services.shelf import Shelf, open_shelf
 from penstock.services.task import Task
 from penstock.testing.broker import temporary_broker
 
@@ -47,22 +51,29 @@ class Element:
 class ServiceEngines:
     """The broker that all runs share."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, on_disk: bool = False) -> None:
         stack = ExitStack()
         atexit.register(stack.close)
         broker = stack.enter_context(temporary_broker())
         self._connection = Connection(broker.bootstrap, broker.settings)
         self._numbers = count()
+        self._disk: Path | None = None
+        if on_disk:
+            self._disk = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="panes-")))
 
     def make(self, windowing: Windowing) -> "ServiceEngine":
-        return ServiceEngine(self._connection, f"case{next(self._numbers)}", windowing)
+        name = f"case{next(self._numbers)}"
+        return ServiceEngine(self._connection, name, windowing, self._disk)
 
 
 class ServiceEngine:
     """One stream of one case."""
 
-    def __init__(self, connection: Connection, name: str, windowing: Windowing) -> None:
+    def __init__(
+        self, connection: Connection, name: str, windowing: Windowing, disk: Path | None
+    ) -> None:
         app = App(name)
+        self._disk = disk
         self._elements = app.stream(f"{name}.elements", Element, partitions=1, disorder=DISORDER)
         windowed = replace(self._elements.window(fixed("1s"), by="key"), windowing=windowing)
         panes = windowed.aggregate(values=collect("value"))
@@ -127,13 +138,26 @@ class ServiceEngine:
             starts={self._input: self._handled},
             delivery=delivery,
             clock=lambda: self._now_at,
+            shelf=self._shelf(),
         )
-        for raw in self._raw(self._graph.changelog(service).name):
-            task.step.states.apply(raw.key() or b"", raw.value())
+        self._restore(task, self._graph.changelog(service).name)
         task.open()
         if not isinstance(task.step, PaneStep):
             raise TypeError("not a windowed aggregation")
         return _Committing(task)
+
+    def _shelf(self) -> Shelf | None:
+        name = self._graph.app
+        return None if self._disk is None else open_shelf(self._disk / name, identity=name)
+
+    def _restore(self, task: Task, changelog: str) -> None:
+        records = list(self._raw(changelog))
+        end = (records[-1].offset() or 0) + 1 if records else 0
+        start = task.resume(0, end) or 0
+        for raw in records:
+            if (raw.offset() or 0) >= start:
+                task.step.states.apply(raw.key() or b"", raw.value())
+        task.restored(end)
 
     def _raw(self, topic: str) -> Iterator[RawRecord]:
         for batch in LogReader(self._connection).batches(topic):

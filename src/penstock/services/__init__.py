@@ -3,14 +3,15 @@
 ===========  ==========================================================================
 step         the heart: one record in, its outputs out; pure
 outputs      what a function gives, made ready to send
-shelf        state on a local disk; shelved: the values of one state there
+shelf        state on a local disk; shelved: the values of one state there; saving: what it lacks
 standby      copies of the state that other workers have; disk: both, for one worker
 calls        the user's function or class, with what it asks for given
 states       the states of one task; cells: the values of one; statecodec: them as bytes
 timerqueue   the timers of one task; eventtime: how far event time has come
 reactions    what is done about failures; deadletters: where what cannot be used goes; blame: words
 tally        the counts of one task
-asyncstep    the same for a service that is awaited; panestep: for a windowed aggregation
+asyncstep    the same for a service that is awaited
+panestep     the same for a windowed aggregation; panestate: its records
 kinds        which kind of step runs a service
 task         one share of a service: handle, commit; what makes it durable is a seam
 delivery     exactly once, at least once and at most once, on Kafka

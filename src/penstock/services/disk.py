@@ -30,7 +30,7 @@ class Disk:
         self, graph: Graph, service: Service, site: Site, *, connection: Connection
     ) -> None:
         settings = site.settings.services
-        self._used = settings.state == "disk" and service.keeps_state and not service.aggregation
+        self._used = settings.state == "disk" and service.keeps_state
         self._copies = self._used and settings.standby == "on"
         own = settings.state_dir
         self._directory = (Path(own) if own else site.places.state) / f"{graph.app}.{service.name}"

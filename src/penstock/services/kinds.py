@@ -36,6 +36,18 @@ class Kept(Protocol):
     def apply(self, key: bytes, value: bytes | None) -> None:
         """Take in one record of the changelog."""
 
+    def resume(self) -> int | None:
+        """Begin with what the shelf has; return where its changelog is to be read on.
+
+        None: from the start.
+        """
+
+    def restored(self, position: int) -> None:
+        """Hear that everything before an offset of the changelog was taken in."""
+
+    def snapshot(self, position: int) -> None:
+        """Hear where the changelog ends before the next commit: what the shelf has by then."""
+
 
 class Stepper(Protocol):
     """Handles the records of one task; all calls come from one thread, in between of each other.
@@ -91,9 +103,9 @@ def make_step(
 ) -> Stepper:
     """Return what handles the records of one task of a service.
 
-    Its state is on the ``shelf``, where there is one and this kind of step can use it.
+    Its state is on the ``shelf``, where there is one.
     """
     if service.aggregation is not None:
-        return PaneStep(graph, service, clock=clock)
+        return PaneStep(graph, service, clock=clock, shelf=shelf)
     kind = AsyncStep if is_async(service.function) else Step
     return kind(graph, service, clock=clock, shelf=shelf)

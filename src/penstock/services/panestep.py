@@ -1,11 +1,9 @@
-"""A windowed aggregation as a service: the pane machine in the state of a task.
-
-Its bucket is kept in memory, and on the changelog at every commit.
-"""
+"""A windowed aggregation as a service: the pane machine in the state of a task."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -25,12 +23,15 @@ from penstock.errors import DataError
 from penstock.services.deadletters import DeadLetters
 from penstock.services.instants import EPOCH, LAST, instant, micros
 from penstock.services.outputs import Send
+from penstock.services.panestate import PaneState
 from penstock.services.step import Clock
 from penstock.services.tally import Tally
 
+if TYPE_CHECKING:
+    from penstock.services.shelf import Shelf
+
 __all__ = ["PaneStep"]
 
-_PREFIX = b"panes\x00"
 _DECLARATION = b"d"
 _FACTS = {
     **{kind: f"panes {kind.replace('_', ' ')}" for kind in PANE_KINDS},
@@ -47,9 +48,11 @@ class PaneStep:
     dead-lettered; one that no window takes is in the late ledger.
     """
 
-    def __init__(self, graph: Graph, service: Service, *, clock: Clock) -> None:
+    def __init__(
+        self, graph: Graph, service: Service, *, clock: Clock, shelf: "Shelf | None" = None
+    ) -> None:
         rollup = rollup_of(service)
-        self.states = PaneState()
+        self.states = PaneState(shelf)
         self.tally = Tally()
         self._rollup = rollup
         self._clock = clock
@@ -172,53 +175,6 @@ class PaneStep:
         else:
             hint = "give it a new name; its panes are then computed anew from the log"
             refuse_changed(self._part, msgspec.json.decode(kept), now, hint=hint)
-
-
-class PaneState:
-    """The records of a bucket, and which of them the changelog does not have yet."""
-
-    def __init__(self) -> None:
-        self.bucket: Bucket | None = None
-        self._records: dict[bytes, bytes] = {}
-        self._changed: set[bytes] = set()
-
-    def __len__(self) -> int:
-        """Return how many records there are."""
-        return len(self._records)
-
-    def get(self, key: bytes) -> bytes | None:
-        """Return a record, or None."""
-        return self._records.get(key)
-
-    def put(self, key: bytes, value: bytes) -> None:
-        """Write a record."""
-        self._records[key] = value
-        self._changed.add(key)
-
-    def delete(self, key: bytes) -> None:
-        """Delete a record that may be there."""
-        if self._records.pop(key, None) is not None:
-            self._changed.add(key)
-
-    def changes(self) -> Iterator[tuple[bytes, bytes | None]]:
-        """Yield a changelog record for everything that changed since the last commit."""
-        if self.bucket is not None:
-            self.bucket.flush()
-        for key in self._changed:
-            yield _PREFIX + key, self._records.get(key)
-
-    def settle(self) -> None:
-        """Forget what changed: its changelog records are committed."""
-        self._changed.clear()
-
-    def apply(self, key: bytes, value: bytes | None) -> None:
-        """Take in one record of the changelog."""
-        if not key.startswith(_PREFIX):
-            return
-        if value is None:
-            self._records.pop(key[len(_PREFIX) :], None)
-        else:
-            self._records[key[len(_PREFIX) :]] = value
 
 
 def _check(time: int) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.core.state import Here, StateSpec
 from penstock.core.timer import Timers
 from penstock.services.cells import MapCells, ValueCells, make_cells
+from penstock.services.saving import Saving
 from penstock.services.statecodec import MARKER_KEY
 from penstock.services.timerqueue import EVENT_TIME_KEY, TIMER_PREFIXES, TimerQueue
 
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
     from penstock.services.shelf import Shelf
 
 __all__ = ["States"]
-
-_RESTORE_BATCH = 5000
-"""So many records of the changelog are put on a shelf at once."""
 
 
 class States:
@@ -43,8 +41,7 @@ class States:
         self.timers = timers
         self.shelf = shelf
         self.unknown: dict[str, int] = {}
-        self._unsaved: list[tuple[bytes, bytes | None]] = []
-        self._position: int | None = None
+        self._saving = None if shelf is None else Saving(shelf)
         self._expiring = [cells for cells in self.cells if cells.spec.ttl is not None]
         self._by_prefix = {cells.codec.prefix: cells for cells in self.cells}
 
@@ -66,15 +63,9 @@ class States:
         """Return what the user's code gets for the timers, None where there are none."""
         return None if self.timers is None else Timers(self.timers, here)
 
-    def changes(self) -> Iterator[tuple[bytes, bytes | None]]:
-        """Yield a changelog record for everything that changed since the last commit."""
-        if self.shelf is None:
-            yield from self._changes()
-            return
-        if self.shelf.trouble is not None:
-            raise self.shelf.trouble
-        self._unsaved = list(self._changes())
-        yield from self._unsaved
+    def changes(self) -> Iterable[tuple[bytes, bytes | None]]:
+        """Return a changelog record for everything that changed since the last commit."""
+        return self._changes() if self._saving is None else self._saving.commit(self._changes())
 
     def settle(self) -> None:
         """Forget what changed: its changelog records are committed.
@@ -89,7 +80,8 @@ class States:
 
     def snapshot(self, position: int) -> None:
         """Hear where the changelog ends before the next commit: what the shelf has by then."""
-        self._position = position
+        if self._saving is not None:
+            self._saving.reach(position)
 
     def resume(self) -> int | None:
         """Take what must be in memory from the shelf; return where its changelog is to be read on.
@@ -109,22 +101,22 @@ class States:
     def apply(self, key: bytes, value: bytes | None) -> None:
         """Take in one record of the changelog."""
         if key[:1] == b"\x00":
-            if self._apply_own(key, value) and self.shelf is not None:
-                self._shelve(key, value)
+            if self._apply_own(key, value) and self._saving is not None:
+                self._saving.add(key, value)
             return
         name, _, place = key.partition(b"\x00")
         cells = self._by_prefix.get(key[: len(name) + 1])
         if cells is None:
             self._skip(name)
-        elif self.shelf is None:
+        elif self._saving is None:
             cells.apply(place, value)
         else:
             # Read and written anew: so it can be read, and has an expiry if it is to have one.
-            self._shelve(key, None if value is None else cells.dump(cells.load(place, value)))
+            self._saving.add(key, None if value is None else cells.dump(cells.load(place, value)))
 
     def restored(self, position: int) -> None:
         """Hear that everything before an offset of the changelog was taken in."""
-        self._position = position
+        self.snapshot(position)
         self._save()
 
     def expires_at(self) -> int | None:
@@ -144,20 +136,12 @@ class States:
         if self.timers is not None:
             yield from self.timers.changes()
 
-    def _shelve(self, key: bytes, value: bytes | None) -> None:
-        """Put a record of the changelog on the shelf, soon."""
-        self._unsaved.append((key, value))
-        if len(self._unsaved) >= _RESTORE_BATCH:
-            self._save()
-
     def _save(self) -> None:
         """Write what is committed to the shelf."""
-        if self.shelf is None:
-            return
-        self.shelf.write(self._unsaved, position=self._position)
-        self._unsaved, self._position = [], None
-        for cells in self.cells:
-            cells.values.trim()
+        if self._saving is not None:
+            self._saving.save()
+            for cells in self.cells:
+                cells.values.trim()
 
     def _apply_own(self, key: bytes, value: bytes | None) -> bool:
         """Take in what is no state's: timers, the event time. Return whether it was."""

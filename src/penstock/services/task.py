@@ -14,7 +14,6 @@ from penstock.core.graph import Graph, Service
 from penstock.errors import TransientError
 from penstock.services.kinds import make_step
 from penstock.services.outputs import Send
-from penstock.services.states import States
 from penstock.services.step import Clock
 
 if TYPE_CHECKING:
@@ -215,22 +214,19 @@ class Task:
 
         A shelf that is not of this changelog, which reaches from ``low`` to ``high``, is cleared.
         """
-        states = self.step.states
-        if self.shelf is None or not isinstance(states, States):
+        if self.shelf is None:
             return None
         if self.shelf.position is not None and not low <= self.shelf.position <= high:
             self.shelf.clear()
-        return states.resume()
+        return self.step.states.resume()
 
     def restored(self, position: int) -> None:
         """Hear that the changelog was taken in up to an offset."""
-        if isinstance(self.step.states, States):
-            self.step.states.restored(position)
+        self.step.states.restored(position)
 
     def snapshot(self, position: int) -> None:
         """Hear where the changelog ends before the next commit."""
-        if isinstance(self.step.states, States):
-            self.step.states.snapshot(position)
+        self.step.states.snapshot(position)
 
     def commit(self) -> None:
         """Make what was handled durable, and wait for it."""

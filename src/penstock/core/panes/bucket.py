@@ -168,6 +168,11 @@ class Bucket:
             waiting.flush()
         self._store.put(_HEAD, self._head())
 
+    def trim(self, most: int) -> None:
+        """Forget keys that are in the store, where more than so many are in memory."""
+        if len(self._entries) > most:
+            self._entries = {key: self._entries[key] for key in self._dirty}
+
     def wakes(self) -> int | None:
         """Return the clock from which on :meth:`take` has work without arrivals; None: never."""
         by_clock, by_watermark = self._waiting["c"].first, self._waiting["w"].first
