@@ -17,7 +17,7 @@ demo: setup ## run the word count live (Ctrl-C ends it)
 	@$(BIN)/penstock dev apps/wordcount --watch counts:count
 
 test: check ## the checks and all tests
-	$(BIN)/pytest
+	$(BIN)/python scripts/run_tests.py
 
 check: setup ## format, lint, types, import contract, module size
 	$(BIN)/ruff format --check $(wildcard $(CHECKED))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 CONFORMANCE = Path(__file__).parents[1] / "conformance"
+pytestmark = pytest.mark.spark
 
 
 @pytest.mark.timeout(500)

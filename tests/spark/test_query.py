@@ -273,6 +273,7 @@ def test_the_command_writes_rows_as_lines_json_or_csv(shop, capsys):
     assert (code, "two columns have one name: a, a" in err) == (1, True)
 
 
+@pytest.mark.spark
 def test_an_interrupted_query_leaves_no_process_behind(tmp_path):
     (tmp_path / "app.py").write_text(APPLICATION.format(name="shop"))
     sides = "range(1000000000) a, range(1000000000) b"

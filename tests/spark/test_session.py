@@ -8,6 +8,9 @@ import textwrap
 from pathlib import Path
 
 import psutil
+import pytest
+
+pytestmark = pytest.mark.spark
 
 _WAIT_SECONDS = 60
 
