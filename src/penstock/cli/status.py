@@ -1,10 +1,10 @@
 """``penstock status``: how the parts that run in this project are."""
 
 import argparse
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from time import sleep
 from typing import Any
 
 from penstock.cli.arguments import add_json, command
@@ -41,7 +41,7 @@ def _status(session: Session) -> int:
                 _show(session, overview)
             else:
                 screen.update(drawn(overview, datetime.now(UTC), troubles=True), refresh=True)
-            time.sleep(interval)
+            sleep(interval)
 
 
 def _look(session: Session) -> Overview:

@@ -192,6 +192,6 @@ def test_on_a_terminal_it_is_drawn_and_watching_ends_with_ctrl_c(project, monkey
         if len(looks) >= 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("penstock.cli.status.time.sleep", sleep)
+    monkeypatch.setattr("penstock.cli.status.sleep", sleep)
     assert main(["status", "--watch"]) == 130
     assert main(["status", "--watch", "--json"]) == 130
