@@ -1,14 +1,38 @@
 """Timers on a real broker: by the clock without records, and over a kill."""
 
 import runpy
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from penstock import App, State, Timer, Timers, record
 from penstock.backbone.logreader import LogReader
+from penstock.backbone.producer import Producer
+from penstock.backbone.topics import Topics
+from penstock.core.codec import JsonCodec
 
+START_AT = datetime(2026, 1, 1, tzinfo=UTC)
+ORDERS = 5000
 kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("service_worker.py"))))
+
+
+@record(key="order", time="at")
+class Order:
+    order: str
+    at: datetime
+
+
+@record(key="order", time="at")
+class Payment:
+    order: str
+    at: datetime
+
+
+@record(key="order")
+class Unpaid:
+    order: str
 
 
 @pytest.fixture
@@ -29,6 +53,43 @@ def test_a_timer_by_the_clock_goes_off_without_any_record(kafka, app):
             lambda: running.last("remind").detail.get("timers") == "0", what="none is left"
         )
     assert running.error is None
+
+
+def test_a_backlog_of_two_streams_sets_off_what_was_not_cancelled_in_time(kafka, topic):
+    app = App(topic.name("app"))
+    orders = app.stream(f"{app.name}.orders", Order, idle_after="3s", partitions=1)
+    payments = app.stream(f"{app.name}.payments", Payment, idle_after="3s", partitions=1)
+    unpaid = app.stream(f"{app.name}.unpaid", Unpaid, partitions=1)
+
+    @app.service(reads=(orders, payments), writes=unpaid, name="watch")
+    class Watch:
+        def process(self, came: Order | Payment, paid: State[bool], timers: Timers) -> None:
+            if isinstance(came, Payment):
+                paid.set(value=True)
+                timers.cancel("unpaid")
+            elif not paid.get(default=False):
+                timers.set("unpaid", after="10m")
+
+        def on_timer(self, timer: Timer) -> Unpaid:
+            return Unpaid(timer.key)
+
+    Topics(kafka).declare(app.graph.topics())
+    with Producer(kafka) as producer:
+        for name, count, late in ((orders, ORDERS, 0), (payments, ORDERS - 100, 60)):
+            codec = JsonCodec(name.record)
+            for number in range(count):
+                at = START_AT + timedelta(seconds=10 * number + late)
+                made = name.record.cls(f"o{number}", at)
+                producer.send(name.topic.name, key=codec.key(made), value=codec.encode(made))
+    with kit.InThread(kafka, SimpleNamespace(app=app), "watch") as running:
+        kit.eventually(
+            # What comes after the last payment is known when payments have been silent.
+            lambda: len(list(LogReader(kafka).read(unpaid.topic.name))) >= 100 - 60,
+            what="those that were not paid",
+        )
+    assert running.error is None
+    found = [raw.key for raw in LogReader(kafka).read(unpaid.topic.name)]
+    assert found == [b"o%d" % number for number in range(ORDERS - 100, ORDERS - 60)]
 
 
 def test_timers_of_a_killed_worker_go_off_once_in_the_next(kafka, app):

@@ -62,6 +62,7 @@ class Consumer:
         self._contact = Contact(connection.bootstrap)
         self._starts: dict[Partition, int] = {}
         self._first_starts: dict[Partition, int] = {}
+        self._ends: dict[Partition, int] = {}
         self._in_listener = False
         self._dead = False
         self._closed = False
@@ -148,6 +149,10 @@ class Consumer:
             partition: found[partition] if found[partition] >= 0 else start
             for partition, start in self._starts.items()
         }
+
+    def at_end(self, partition: Partition, offset: int) -> bool:
+        """Return whether a partition was last seen to end at this offset."""
+        return self._ends.get(partition) == offset
 
     def seek(self, offsets: Offsets) -> None:
         """Go on reading from these offsets, in partitions that are assigned."""
@@ -267,6 +272,7 @@ class Consumer:
         finally:
             for partition in partitions:
                 self._starts.pop(partition, None)
+                self._ends.pop(partition, None)
                 self._first_starts.pop(partition, None)
             if self._membership.strategy == "cooperative":
                 client.incremental_unassign(taken)
@@ -285,9 +291,12 @@ class Consumer:
         """Raise what went wrong; the end of a partition is news, not an error."""
         for message in messages:
             error = message.error()
-            if error is None or error.code() == KafkaError._PARTITION_EOF:
+            if error is None:
                 continue
             partition = (message.topic() or "", message.partition() or 0)
+            if error.code() == KafkaError._PARTITION_EOF:
+                self._ends[partition] = message.offset() or 0
+                continue
             if error.code() == KafkaError._AUTO_OFFSET_RESET:
                 low, high = self._admin.ends([partition])[partition]
                 wanted = message.offset() or 0

@@ -68,7 +68,7 @@ class Here:
     The engine's business, not the function's.
     """
 
-    __slots__ = ("floor", "key", "undo")
+    __slots__ = ("floor", "happened", "key", "undo")
 
     def __init__(self) -> None:
         self.key = b""
@@ -76,6 +76,8 @@ class Here:
         """What was changed, where, and what was there before."""
         self.floor: Any = None
         """The timer that is going off."""
+        self.happened: int | None = None
+        """The event time of the record that is handled, where there is one and somebody asks."""
 
     def take_back(self) -> None:
         """Undo everything, the last first."""

@@ -43,8 +43,8 @@ class TimerBook(Protocol):
     def due_at(self, time: TimerTime, key: bytes, name: str) -> datetime | None:
         """Return when a timer is due; None: it is not set."""
 
-    def now_at(self, time: TimerTime) -> datetime:
-        """Return how far a time has come; ValueError where there is no event time."""
+    def now_at(self, here: Here, time: TimerTime) -> datetime:
+        """Return when the call happens in a time; ValueError where there is no event time."""
 
 
 class Timers:
@@ -70,11 +70,12 @@ class Timers:
         time: TimerTime = "event",
         payload: Any = None,
     ) -> None:
-        """Set the timer ``at`` an instant or ``after`` a span from now, in event time by default.
+        """Set the timer ``at`` an instant or ``after`` a span, in event time by default.
 
-        ``time="processing"`` goes by the clock. The payload (what JSON can hold) comes back with
-        the timer. In event time it is due once a record has come that happened then or later (and
-        later by the disorder its stream allows); one in the past is due at once.
+        The span counts from the record's own event time; in ``on_timer``, and of a record without
+        one, from how far event time has come. ``time="processing"`` goes by the clock. The payload
+        (what JSON can hold) comes back with the timer. In event time it is due once every stream
+        has come so far (and further by the disorder it allows); one in the past is due at once.
 
         ValueError: no or two instants, one without a time zone, no event time to go by, or, inside
         ``on_timer``, an instant not after that of the timer which is being handled.
@@ -86,7 +87,7 @@ class Timers:
         if (at is None) == (after is None):
             raise ValueError(f"say when timer {name!r} is due: at=... or after=...")
         if at is None:
-            at = self._book.now_at(time) + duration(after or "0s")
+            at = self._book.now_at(self._here, time) + duration(after or "0s")
         elif at.tzinfo is None:
             raise ValueError(f"timer {name!r}: {at.isoformat()} has no time zone")
         self._book.put(self._here, time, name, at, payload)

@@ -8,7 +8,7 @@ calls are begun in that order as others end: one that is slow holds up nothing b
 import asyncio
 import inspect
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from time import monotonic
@@ -63,9 +63,15 @@ class AsyncStep(Step):
     """
 
     def __init__(
-        self, graph: Graph, service: Service, *, clock: Clock, shelf: "Shelf | None" = None
+        self,
+        graph: Graph,
+        service: Service,
+        *,
+        clock: Clock,
+        shelf: "Shelf | None" = None,
+        waits: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        super().__init__(graph, service, clock=clock, shelf=shelf)
+        super().__init__(graph, service, clock=clock, shelf=shelf, waits=waits)
         self._frames = [self._frame() for _ in range(service.concurrency)]
         self._runner = asyncio.Runner()
         # A task of a test is never closed: its loop is, when it is let go.
@@ -79,6 +85,7 @@ class AsyncStep(Step):
     def run(self, topic: str, records: Iterable[RawRecord], send: Send) -> Hold | None:
         """Handle records of one topic; see :meth:`Step.run`."""
         jobs = [self._job(topic, raw) for raw in records]
+        self._event_time.look(self._clock)
         deadline = monotonic() + LONGEST_RUN_SECONDS
         at_least = 1  # however long that takes: a batch always gets on
         for piece in self._pieces(topic, jobs, send):
@@ -186,7 +193,7 @@ class AsyncStep(Step):
     async def _one(self, frame: _Frame, job: _Job) -> None:
         here = frame.here
         context = self._context(job.raw) if self._service.context else {}
-        self._event_time.see(job.raw.topic() or "", job.record)
+        here.happened = self._event_time.see(job.raw.topic() or "", job.record)
         for attempt in count(1):
             here.key = job.raw.key() or b""
             here.undo.clear()

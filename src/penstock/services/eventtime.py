@@ -1,6 +1,13 @@
-"""How far event time has come in one task."""
+"""How far event time has come in one task, over all streams that it reads.
 
-from collections.abc import Callable, Iterable
+Each input's mark follows the newest event time it has shown, its disorder behind. The slowest input
+holds event time back, so that a backlog is handled as it happened, whichever stream is read first.
+One that is at its end and has been silent for ``idle_after`` holds it back no more; where all are,
+the newest mark counts. Tables, and streams that follow the newest, hold nothing back.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Any
@@ -12,27 +19,54 @@ from penstock.services.instants import LAST, instant, micros
 __all__ = ["EventTime"]
 
 _MILLISECOND = 1000
+_MICROSECOND = timedelta(microseconds=1)
+_LOOK_AGAIN = 1_000_000
+"""After so many microseconds it is asked again whether a silent input is at its end."""
+
+
+@dataclass(slots=True)
+class _Input:
+    """One input with an event time."""
+
+    read: Callable[[Any], int]
+    disorder: int
+    idle_after: int | None
+    mark: int | None = None
+    """The newest event time it has shown, less its disorder."""
+    seen_at: int | None = None
+    """The clock when it last showed one, or was first looked at."""
 
 
 class EventTime:
-    """The newest event time of the task's records, each less the disorder its stream allows.
+    """The event time of a task. It never goes back.
 
-    It never goes back. A time that is no instant at all (before year 1, after 9999) is not taken.
+    ``waits`` says of a topic whether records of it wait to be handled. A time that is no instant at
+    all (before year 1, after 9999) is not taken.
     """
 
-    def __init__(self, reads: Iterable[OnLog]) -> None:
+    def __init__(
+        self, reads: Sequence[OnLog], *, waits: Callable[[str], bool] = lambda _: False
+    ) -> None:
         self.micros: int | None = None
         self.changed = False
         """Whether it moved since the last commit."""
-        self._readers = {
-            data.topic.name: reader for data in reads if (reader := _reader(data)) is not None
+        self._waits = waits
+        self._inputs = {
+            data.topic.name: _Input(reader, _disorder(data), _idle_after(data))
+            for data in reads
+            if (reader := _reader(data)) is not None
         }
-        self._disorder = {data.topic.name: _disorder(data) for data in reads}
+        names = [data.topic.name for data in reads if _holds_back(data)]
+        holding = {name: self._inputs[name] for name in names if name in self._inputs}
+        self._heard = holding or self._inputs
+        """The inputs that say how far event time is."""
+        self._many = len(holding) > 1
+        self._clock = 0
 
     @property
     def known(self) -> bool:
         """Return whether any of the streams has an event time."""
-        return bool(self._readers)
+        return bool(self._inputs)
 
     @property
     def at(self) -> datetime | None:
@@ -40,28 +74,76 @@ class EventTime:
         return None if self.micros is None else instant(self.micros)
 
     def of(self, topic: str, record: Any) -> int | None:
-        """Return how far a record moves event time; None where it has none."""
-        read = self._readers.get(topic)
-        return None if read is None else read(record) - self._disorder[topic]
+        """Return the mark that a record gives its input; None where it has none."""
+        found = self._inputs.get(topic)
+        return None if found is None else found.read(record) - found.disorder
 
-    def see(self, topic: str, record: Any) -> None:
-        """Take note of a record."""
-        if (at := self.of(topic, record)) is not None:
-            self._move(at)
+    def look(self, clock: Callable[[], datetime]) -> None:
+        """Hear what the clock says: a silent input may hold event time back no more."""
+        if not self._many:
+            return
+        self._clock = micros(clock())
+        for each in self._heard.values():
+            if each.seen_at is None:
+                each.seen_at = self._clock
+        self._move()
+
+    def looks_again(self) -> int | None:
+        """Return when the clock may move it; None: only records do."""
+        if not self._many:
+            return None
+        moments = [
+            max((each.seen_at or 0) + each.idle_after, self._clock + _LOOK_AGAIN)
+            for topic, each in self._heard.items()
+            if each.idle_after is not None and self._holds(topic, each)
+        ]
+        return min(moments, default=None)
+
+    def see(self, topic: str, record: Any) -> int | None:
+        """Take note of a record; return its own event time, where it has one that can be."""
+        if (found := self._inputs.get(topic)) is None:
+            return None
+        happened = found.read(record)
+        if topic in self._heard:
+            self._show(found, happened - found.disorder)
+            self._move()
+        return happened if -LAST < happened <= LAST else None
 
     def see_all(self, at: datetime) -> None:
         """Take note of an instant as if a record of each stream had come with it."""
-        for topic in self._readers:
-            self._move(micros(at) - self._disorder[topic])
+        for each in self._heard.values():
+            self._show(each, micros(at) - each.disorder)
+        self._move()
 
     def restore(self, at: int) -> None:
         """Begin where a former task was."""
         self.micros = at
 
-    def _move(self, at: int) -> None:
-        if (self.micros is None or at > self.micros) and -LAST < at <= LAST:
+    def _show(self, found: _Input, at: int) -> None:
+        found.seen_at = self._clock
+        if (found.mark is None or at > found.mark) and -LAST < at <= LAST:
+            found.mark = at
+
+    def _move(self) -> None:
+        at = self._reached()
+        if at is not None and (self.micros is None or at > self.micros):
             self.micros = at
             self.changed = True
+
+    def _reached(self) -> int | None:
+        """Return the least mark of the inputs that hold it back; the newest where none does."""
+        if self._many:
+            holding = [each.mark for topic, each in self._heard.items() if self._holds(topic, each)]
+            if holding:
+                marks = [mark for mark in holding if mark is not None]
+                return min(marks) if len(marks) == len(holding) else None
+        marks = [each.mark for each in self._heard.values() if each.mark is not None]
+        return max(marks, default=None)
+
+    def _holds(self, topic: str, found: _Input) -> bool:
+        if found.idle_after is None or found.seen_at is None:
+            return True
+        return self._clock - found.seen_at < found.idle_after or self._waits(topic)
 
 
 def _reader(data: OnLog) -> Callable[[Any], int] | None:
@@ -78,4 +160,13 @@ def _reader(data: OnLog) -> Callable[[Any], int] | None:
 
 def _disorder(data: OnLog) -> int:
     allowed = data.disorder if isinstance(data, Stream) else None
-    return (allowed or timedelta()) // timedelta(microseconds=1)
+    return (allowed or timedelta()) // _MICROSECOND
+
+
+def _idle_after(data: OnLog) -> int | None:
+    span = data.idle_after if isinstance(data, Stream) else None
+    return None if span is None else span // _MICROSECOND
+
+
+def _holds_back(data: OnLog) -> bool:
+    return isinstance(data, Stream) and data.follows == "slowest"

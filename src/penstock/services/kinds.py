@@ -1,6 +1,6 @@
 """Which kind of step runs a service, and what every kind of step can do."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
@@ -99,13 +99,19 @@ class Stepper(Protocol):
 
 
 def make_step(
-    graph: Graph, service: Service, *, clock: Clock, shelf: "Shelf | None" = None
+    graph: Graph,
+    service: Service,
+    *,
+    clock: Clock,
+    waits: Callable[[str], bool],
+    shelf: "Shelf | None" = None,
 ) -> Stepper:
     """Return what handles the records of one task of a service.
 
-    Its state is on the ``shelf``, where there is one.
+    Its state is on the ``shelf``, where there is one. ``waits`` says of a topic whether records of
+    it wait to be handled.
     """
     if service.aggregation is not None:
         return PaneStep(graph, service, clock=clock, shelf=shelf)
     kind = AsyncStep if is_async(service.function) else Step
-    return kind(graph, service, clock=clock, shelf=shelf)
+    return kind(graph, service, clock=clock, shelf=shelf, waits=waits)

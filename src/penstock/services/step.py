@@ -47,9 +47,15 @@ class Step:
     """
 
     def __init__(
-        self, graph: Graph, service: Service, *, clock: Clock, shelf: "Shelf | None" = None
+        self,
+        graph: Graph,
+        service: Service,
+        *,
+        clock: Clock,
+        shelf: "Shelf | None" = None,
+        waits: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        self._event_time = EventTime(service.reads)
+        self._event_time = EventTime(service.reads, waits=waits)
         self._timers = TimerQueue(self._event_time, clock=clock) if service.timed else None
         self._changelog = graph.changelog(service).name
         self.states = States(
@@ -120,6 +126,9 @@ class Step:
             first = micros(self._held_until)
         elif self._has_due_event():
             return EPOCH
+        elif self._timers is not None and self._timers.first("event") is not None:
+            moments = (first, self._event_time.looks_again())
+            first = min((at for at in moments if at is not None), default=None)
         expiry = self.states.expires_at()
         if expiry is not None:
             # What has expired is not seen any more; forgetting it need not be prompt.
@@ -130,6 +139,7 @@ class Step:
     def tick(self, send: Send) -> bool:
         """Let the timers go off that are due, and forget what has expired."""
         now = micros(self._clock())
+        self._event_time.look(self._clock)
         fired = self._fire("event", self._event_time.micros, send)
         fired |= self._fire("processing", now, send)
         return self.states.sweep(now) or fired
@@ -151,6 +161,7 @@ class Step:
         context = self._context if self._service.context else None
         passed = filtered = written = 0
         hold: Hold | None = None
+        self._event_time.look(self._clock)
         for raw in records:
             key = raw.key()
             try:
@@ -159,7 +170,7 @@ class Step:
                 self._reject(raw, error, send)
                 continue
             if timers is not None:
-                self._event_time.see(topic, record)
+                self._here.happened = self._event_time.see(topic, record)
                 self._fire("event", self._event_time.micros, send)
             try:
                 if here is not None:

@@ -66,8 +66,8 @@ class Task:
     """Handles records in order and commits: outputs, changelog, dead letters and offsets at once.
 
     ``positions`` holds the next offset to handle of each of its partitions, ``committed`` where it
-    would begin again. After any exception the task must be closed and made anew: from
-    ``committed``, unless it is ``in_doubt``.
+    would begin again. ``at_end`` says whether an offset is the end of its partition. After any
+    exception the task must be closed and made anew: from ``committed``, unless it is ``in_doubt``.
     """
 
     def __init__(
@@ -80,8 +80,10 @@ class Task:
         delivery: Delivery,
         clock: Clock,
         shelf: "Shelf | None" = None,
+        at_end: Callable[[Partition, int], bool] = lambda _, __: True,
     ) -> None:
-        self.step = make_step(graph, service, clock=clock, shelf=shelf)
+        self.step = make_step(graph, service, clock=clock, shelf=shelf, waits=self._waits)
+        self._at_end = at_end
         self.shelf = shelf
         self.positions = dict(starts)
         self.committed = dict(starts)
@@ -239,6 +241,11 @@ class Task:
         self._delivery.close()
         if self.shelf is not None:
             self.shelf.close()
+
+    def _waits(self, topic: str) -> bool:
+        """Return whether records of a topic wait to be handled."""
+        partition = (topic, self.number)
+        return partition in self.holds or not self._at_end(partition, self.positions[partition])
 
     def _begin(self) -> None:
         if not self._begun:

@@ -97,10 +97,12 @@ class TimerQueue:
         kept = self._kept.get((time, key, name))
         return None if kept is None else instant(kept[0])
 
-    def now_at(self, time: TimerTime) -> datetime:
-        """Return how far a time has come; ValueError where there is no event time."""
+    def now_at(self, here: Here, time: TimerTime) -> datetime:
+        """Return when a call happens in a time; ValueError where there is no event time."""
         if time == "processing":
             return self._clock()
+        if here.floor is None and here.happened is not None:
+            return instant(here.happened)
         if (at := self.event_time.at) is None:
             raise ValueError('no record here has had an event time; use time="processing"')
         return at

@@ -268,6 +268,7 @@ class Worker:
             delivery=delivery,
             clock=_now,
             shelf=self.disk.shelf(number),
+            at_end=lambda partition, offset: self._member().at_end(partition, offset),
         )
 
     def _member(self) -> Consumer:

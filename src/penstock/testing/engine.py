@@ -132,6 +132,7 @@ class MemoryEngine:
             starts=starts,
             delivery=MemoryDelivery(self._log, group=group, delivery=service.delivery),
             clock=self._clock,
+            at_end=lambda partition, offset: not self._log.read(partition, offset),
         )
         if service.keeps_state:
             for raw in self._log.read((self._graph.changelog(service).name, number)):

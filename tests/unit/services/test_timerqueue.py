@@ -21,12 +21,6 @@ class Reading:
     at: datetime
 
 
-@record(key="device", time="at")
-class Sample:
-    device: str
-    at: int
-
-
 @record(key="device")
 class Plain:
     device: str
@@ -34,7 +28,6 @@ class Plain:
 
 app = App("demo")
 readings = app.stream("readings", Reading, disorder="10s")
-samples = app.stream("samples", Sample)
 plain = app.stream("plain", Plain)
 
 
@@ -128,29 +121,14 @@ def test_a_stream_without_event_time_has_no_event_timers():
     with pytest.raises(ValueError, match="no record here has an event time"):
         put(subject, b"a", "x", 1)
     with pytest.raises(ValueError, match="has had an event time"):
-        subject.now_at("event")
-    assert subject.now_at("processing") == NOW_AT
+        subject.now_at(Here(), "event")
+    assert subject.now_at(Here(), "processing") == NOW_AT
 
 
 @pytest.mark.parametrize("payload", [{1, 2}, (1, 2), float("nan"), object()])
 def test_a_payload_that_json_cannot_hold_is_refused(payload):
     with pytest.raises((TypeError, ValueError)):
         put(queue(), b"a", "x", 1, payload=payload)
-
-
-def test_event_time_is_the_newest_less_the_disorder_and_never_goes_back():
-    subject = EventTime((readings, samples, plain))
-    assert subject.at is None
-    subject.see("plain", Plain("a"))
-    assert subject.at is None
-    subject.see("readings", Reading("a", at(60)))
-    assert subject.at == at(50)
-    subject.see("readings", Reading("a", at(30)))
-    assert subject.at == at(50)
-    subject.see("samples", Sample("a", micros(at(55)) // 1000))
-    assert subject.at == at(55)
-    subject.see("samples", Sample("a", 10**18))
-    assert subject.at == at(55)
 
 
 TIMES = st.sampled_from(["event", "processing"])

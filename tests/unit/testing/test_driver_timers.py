@@ -105,20 +105,19 @@ def test_what_a_timer_did_and_no_commit_made_durable_is_done_again():
     assert texts(driver) == [("a", "silent at 00:10, last 20.0")]
 
 
-def test_a_disordered_stream_waits_for_its_disorder():
+def test_a_span_counts_from_the_record_and_is_over_when_the_disorder_is():
     local = App("demo")
     stream = local.stream("disordered", Reading, disorder="5m")
     out = local.stream("alarms", Alarm)
     local.service(reads=stream, writes=out, name="silence")(Silence.function)
-    driver = Driver(local)
-    driver.pipe(stream, Reading("a", at(0)))
-    driver.pipe(stream, Reading("a", at(8)))
+    driver = Driver(local, partitions=1)
+    driver.pipe(stream, Reading("a", at(8)), Reading("b", at(6)))
+    driver.advance_event_time(at(20))
     assert driver.read(out) == []
-    driver.advance_event_time(at(14))
-    assert driver.read(out) == []
-    driver.advance_event_time(at(18))
-    (alarm,) = driver.read(out)
-    assert alarm.text.startswith("silent at 00:13")  # ten minutes after event time, which was 00:03
+    driver.advance_event_time(at(21))
+    assert [alarm.text[:15] for alarm in driver.read(out)] == ["silent at 00:16"]
+    driver.advance_event_time(at(23))
+    assert [alarm.text[:15] for alarm in driver.read(out)] == ["silent at 00:18"]
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
@@ -281,3 +280,67 @@ def test_several_outputs_of_a_timer_are_all_written():
     driver = Driver(local)
     driver.pipe(stream, Reading("a", at(0)), Reading("a", at(2)))
     assert [alarm.text for alarm in driver.read(out)] == ["one", "two"]
+
+
+@record(key="order", time="at")
+class Order:
+    order: str
+    at: datetime
+
+
+@record(key="order", time="at")
+class Payment:
+    order: str
+    at: datetime
+
+
+class Unpaid:
+    """Says which orders were not paid within ten minutes."""
+
+    def process(self, came: Order | Payment, timers: Timers) -> None:
+        if isinstance(came, Order):
+            timers.set("unpaid", after="10m")
+        else:
+            timers.cancel("unpaid")
+
+    def on_timer(self, timer: Timer) -> Alarm:
+        return Alarm(timer.key, "unpaid")
+
+
+def shop():
+    app = App("shop")
+    orders = app.stream("orders", Order)
+    payments = app.stream("payments", Payment)
+    alarms = app.stream("alarms", Alarm)
+    app.service(reads=(orders, payments), writes=alarms)(Unpaid)
+    return Driver(app, partitions=1), orders, payments, alarms
+
+
+def test_a_backlog_of_two_streams_gives_what_the_records_gave_as_they_came():
+    ordered = [Order(f"o{number}", at(number)) for number in range(60)]
+    paid = [Payment(each.order, each.at + timedelta(minutes=1)) for each in ordered[:-5]]
+    driver, orders, payments, alarms = shop()
+    for came in sorted([*ordered, *paid], key=lambda each: each.at):
+        driver.pipe(orders if isinstance(came, Order) else payments, came)
+    driver.advance_event_time(at(100))
+    live = [alarm.device for alarm in driver.read(alarms)]
+    assert live == ["o55", "o56", "o57", "o58", "o59"]
+
+    driver, orders, payments, alarms = shop()
+    driver.stop()
+    driver.pipe(orders, *ordered)
+    driver.pipe(payments, *paid)
+    driver.restart()
+    driver.advance_event_time(at(100))
+    assert [alarm.device for alarm in driver.read(alarms)] == live
+
+
+def test_a_stream_that_falls_silent_lets_the_timers_of_others_go_off():
+    driver, orders, payments, alarms = shop()
+    driver.pipe(payments, Payment("o1", at(0)))
+    driver.pipe(orders, Order("o2", at(1)), Order("o3", at(30)))
+    assert driver.read(alarms) == []
+    driver.advance_clock("59s")
+    assert driver.read(alarms) == []
+    driver.advance_clock("1s")
+    assert [alarm.device for alarm in driver.read(alarms)] == ["o2"]
