@@ -64,6 +64,23 @@ class JsonCodec(Generic[T]):
             raise self._too_large(len(value))
         return value
 
+    def encode_valid(self, record: T) -> bytes:
+        """Return the record as :meth:`encode` does, if whoever reads it will accept it.
+
+        Python checks no types and no limits where a record is made; a reader does.
+        """
+        value = self.encode(record)
+        try:
+            self.decode(value)
+        except DataError as error:
+            null = ", got `null`" in error.message
+            raise DataError(
+                f"its readers would refuse it: {error.message}",
+                code="data.not-encodable",
+                detail="a number that is not finite is null in JSON" if null else "",
+            ) from error
+        return value
+
     def decode(self, value: bytes | None) -> T:
         """Return the record that the bytes hold, or raise a DataError that says why not."""
         if value is None:

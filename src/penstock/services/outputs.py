@@ -39,7 +39,7 @@ class _Route:
     def __init__(self, data: OnLog) -> None:
         codec = JsonCodec(data.record, max_bytes=data.topic.max_record_bytes)
         self.topic = data.topic.name
-        self.encode: Callable[[Any], bytes] = codec.encode
+        self.encode: Callable[[Any], bytes] = codec.encode_valid
         self.key: Callable[[Any], bytes | None] = codec.key
         self.partitioning: Partitioning | None = (
             "round_robin" if data.topic.partitioning == "round_robin" else None
@@ -50,7 +50,8 @@ class Outputs:
     """Finds the stream for each record a service gives, by its type or its address.
 
     TypeError where there is none, in words for the author; DataError where a record cannot be
-    encoded. Nothing is sent here, so a call that fails half-way has written nothing.
+    encoded, or its readers would refuse it. Nothing is sent here, so a call that fails half-way has
+    written nothing.
     """
 
     def __init__(self, service: Service) -> None:

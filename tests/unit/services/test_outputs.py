@@ -1,6 +1,9 @@
+from decimal import Decimal
+from typing import Annotated, Literal
+
 import pytest
 
-from penstock import App, record, send
+from penstock import App, limits, record, send
 from penstock.errors import DataError
 from penstock.services.outputs import Outputs
 
@@ -28,6 +31,36 @@ def outputs(*writes):
     def subject(record): ...
 
     return Outputs(subject)
+
+
+@record(key="word")
+class Strict:
+    word: str
+    count: Annotated[int, limits(ge=0)] = 0
+    share: float = 0.0
+    kind: Literal["a", "b"] = "a"
+    price: Decimal = Decimal(0)
+
+
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        (Strict("a", "text"), r"Expected `int`, got `str` - at `\$\.count`"),
+        (Strict("a", None), "Expected `int`, got `null`"),
+        (Strict("a", 0.5), "Expected `int`, got `float`"),
+        (Strict("a", -1), "Expected `int` >= 0"),
+        (Strict("a", 2**70), "Expected"),
+        (Strict("a", share=float("nan")), "Expected `float`, got `null`"),
+        (Strict("a", kind="z"), "Invalid enum value 'z'"),
+        (Strict("a", price=Decimal("1e30")), "digits before"),
+    ],
+)
+def test_what_readers_would_refuse_is_not_written(made, says):
+    subject = outputs(App("strict").stream("strict", Strict))
+    with pytest.raises(DataError, match=says) as raised:
+        subject.of(made)
+    assert raised.value.code == "data.not-encodable"
+    assert raised.value.message.startswith("its readers would refuse it: not a Strict: ")
 
 
 def test_nothing_is_sent_for_none():
