@@ -92,11 +92,13 @@ def test_a_record_that_is_tried_again_holds_its_partition_and_no_other(kafka, to
     app = App(topic.name("app"))
     words = app.stream(f"{app.name}.words", kit.Word)
     out = app.stream(f"{app.name}.out", kit.Word, partitions=1)
-    attempts = []
+    attempts, mended = [], threading.Event()
 
-    @app.service(reads=words, writes=out, errors=on_error(process=retry(9, first="300ms")))
+    @app.service(
+        reads=words, writes=out, errors=on_error(process=retry(999, first="50ms", longest="100ms"))
+    )
     def copy(word: kit.Word) -> kit.Word:
-        if word.word == "bad" and len(attempts) < 2:
+        if word.word == "bad" and not mended.is_set():
             attempts.append(word)
             raise OSError("away")
         return word
@@ -108,11 +110,22 @@ def test_a_record_that_is_tried_again_holds_its_partition_and_no_other(kafka, to
                 value = b'{"word":"%s"}' % word.encode()
                 producer.send(words.topic.name, key=word.encode(), value=value, partition=number)
     with kit.InThread(kafka, SimpleNamespace(app=app), "copy") as running:
+        kit.eventually(lambda: running.state("copy") == "degraded", what="the hold is told")
+        kit.eventually(lambda: len(attempts) >= 20, what="many tries")
+        held = running.last("copy")
+        mended.set()
         kit.eventually(lambda: running.has("copy", passed=6), what="all copied")
+    assert f"{words.topic.name}[0] offset 1 is tried up to 1000 times" in held.reason
+    assert "copy raised OSError: away" in held.detail["retrying"]
+    assert (held.lag, held.metrics["retrying_partitions"]) == (2, 1)
     found = [raw.key.decode() for raw in LogReader(kafka).read(out.topic.name)]
     assert found[-2:] == ["bad", "after"]
     assert sorted(found) == ["after", "after", "bad", "before", "before", "good"]
-    assert running.last("copy").counts.balanced
+    ended = running.last("copy")
+    assert ended.counts.balanced
+    assert ended.metrics["process_seconds_count"] == 6
+    assert ended.metrics["commit_seconds_count"] < len(attempts)
+    assert ended.metrics["retrying_partitions"] == 0
 
 
 def test_windows_tell_their_watermark_and_how_far_it_is_behind(kafka, topic):

@@ -52,6 +52,7 @@ CATALOGUE: Mapping[str, str] = {
     "restarts_total": "how often a worker, or a share of it, began again after trouble",
     "skipped_offsets_total": "offsets that retention deleted before they were read",
     "running_partitions": "input partitions that are worked on",
+    "retrying_partitions": "input partitions that wait for a record to be tried again",
     "restoring_partitions": "input partitions whose state is being restored",
     "restored_records": "changelog records read, of the restores under way",
     "restore_expected_records": "changelog records to read, of the restores under way",

@@ -23,6 +23,7 @@ from penstock.core.report import Counts
 from penstock.core.settings import ServiceSettings
 from penstock.errors import FencedError, PenstockError, TransientError
 from penstock.services.blame import LOG
+from penstock.services.retries import Retried
 from penstock.services.takeover import Ground, MarkingDelivery, Takeover
 from penstock.services.tally import total
 from penstock.services.task import Task
@@ -159,9 +160,12 @@ class Assignment:
                 reader.resume(over)
                 self.sought |= set(over)
 
-    def commit(self) -> None:
-        """Commit every running share that has something to commit, all at the same time."""
-        tasks = self.tasks()
+    def commit(self) -> bool:
+        """Commit every running share that has something to commit, all at the same time.
+
+        Return whether any had.
+        """
+        tasks = [task for task in self.tasks() if task.dirty]
         failed: dict[Task, TransientError] = {}
         for move in (Task.begin_commit, Task.end_commit):
             for task in tasks:
@@ -172,6 +176,7 @@ class Assignment:
                     failed[task] = error
         for task, trouble in failed.items():
             self.fail(task, trouble)
+        return bool(tasks)
 
     def fail(self, task: Task, error: TransientError) -> None:
         """Throw a task away with all it has not committed, and begin it again.
@@ -207,6 +212,10 @@ class Assignment:
     def takeovers(self) -> list[Takeover]:
         """Return what is still on its way up."""
         return [held.takeover for held in list(self._held.values()) if held.task is None]
+
+    def retries(self) -> list[Retried]:
+        """Return what waits to be tried again."""
+        return [retried for task in self.tasks() for retried in task.step.retries]
 
     def counts(self) -> Counts:
         """Return what became of all records, those of shares that were given up included."""

@@ -200,6 +200,8 @@ class AsyncStep(Step):
             try:
                 result = await self._within(frame.calls.process(job.record, **context))
                 job.sent = self._outputs.of(result)
+                if self.retries:
+                    self.retries.settle(coordinates_of(job.raw))
             except RAISED as error:
                 self._blame_the_disk()
                 here.take_back()

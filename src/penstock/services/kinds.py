@@ -12,6 +12,7 @@ from penstock.services.asyncstep import AsyncStep
 from penstock.services.outputs import Send
 from penstock.services.panestep import PaneStep
 from penstock.services.reactions import Hold
+from penstock.services.retries import Retries
 from penstock.services.step import Clock, Step
 from penstock.services.tally import Tally
 
@@ -54,6 +55,10 @@ class Stepper(Protocol):
 
     Whatever ``send`` raises goes through: the task is thrown away then.
     """
+
+    @property
+    def retries(self) -> Retries:
+        """What failed and waits to be tried again."""
 
     @property
     def states(self) -> Kept:

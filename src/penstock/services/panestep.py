@@ -24,6 +24,7 @@ from penstock.services.deadletters import DeadLetters
 from penstock.services.instants import EPOCH, LAST, instant, micros
 from penstock.services.outputs import Send
 from penstock.services.panestate import PaneState
+from penstock.services.retries import Retries
 from penstock.services.step import Clock
 from penstock.services.tally import Tally
 
@@ -54,6 +55,7 @@ class PaneStep:
         rollup = rollup_of(service)
         self.states = PaneState(shelf)
         self.tally = Tally()
+        self.retries = Retries(service.name, clock=clock)  # there is no user's code that could fail
         self._rollup = rollup
         self._clock = clock
         self._codecs = {

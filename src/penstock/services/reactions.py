@@ -9,6 +9,7 @@ from penstock.core.graph import Service
 from penstock.core.policy import Reaction, Retry
 from penstock.errors import DataError, PenstockError, UserCodeError
 from penstock.services.blame import told
+from penstock.services.retries import Retried, Retries
 
 __all__ = ["Hold", "Reactions"]
 
@@ -30,6 +31,8 @@ class Reactions:
         self._policy = service.errors
         self._clock = clock
         self._attempts: dict[Any, tuple[Any, int]] = {}
+        self.retries = Retries(service.name, clock=clock)
+        """What waits to be tried again."""
 
     def to_bytes(self, error: DataError, place: Coordinates, value: bytes | None) -> None:
         """React to a record that does not decode: it may be buried, or this raises."""
@@ -51,8 +54,9 @@ class Reactions:
         reaction: Reaction | Retry = self._policy.produce if refused else self._policy.process
         if isinstance(reaction, Retry):
             if attempt <= reaction.times:
-                return Hold(place.offset, self._clock() + reaction.delay(attempt))
+                return self._hold(blamed, place, reaction, attempt=attempt)
             reaction = reaction.then
+            self.retries.settle(place)
         if reaction == "stop":
             raise self._stopped(blamed, place, record)
         return blamed
@@ -81,6 +85,21 @@ class Reactions:
         count = count + 1 if last == what else 1
         self._attempts[where] = (what, count)
         return count
+
+    def _hold(
+        self, error: PenstockError, place: Coordinates, policy: Retry, *, attempt: int
+    ) -> Hold:
+        until = self._clock() + policy.delay(attempt)
+        self.retries.add(
+            Retried(
+                place=place,
+                failed=attempt,
+                tries=policy.times + 1,
+                until=until,
+                reason=error.message,
+            )
+        )
+        return Hold(place.offset, until)
 
     def _stopped(self, error: PenstockError, place: Coordinates, record: Any) -> PenstockError:
         hint = "mend what fails, or let it be dead-lettered: errors=on_error(...)"

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
@@ -35,6 +36,10 @@ _SERIES = {
 
 _ASK_LIMIT = timedelta(seconds=2 * REPORT_SECONDS)
 """For questions whose answer is worth little when it comes late."""
+
+
+_MOST_TOLD = 3
+"""So many troubles are told in words, the others counted."""
 
 
 class Reporter:
@@ -76,7 +81,8 @@ class Reporter:
         worker = self._worker
         takeovers = worker.assignment.takeovers()
         troubles = [f"partition {each.share}: {each.trouble}" for each in takeovers if each.trouble]
-        trouble = worker.trouble or "; ".join(troubles)
+        failing = [each.trouble for each in worker.assignment.retries() if each.lasting]
+        trouble = worker.trouble or _several([*troubles, *failing])
         if not trouble:
             self._degraded_at = None
         elif self._degraded_at is None:
@@ -99,12 +105,18 @@ class Reporter:
             at=time.time(),
             reason=reason,
             counts=counts,
-            lag=self._lag() if state == "running" else None,
+            lag=self._lag() if self._all_run(state) else None,
             rate_in=rate_in,
             rate_out=rate_out,
             detail=self._detail(),
             metrics=self._metrics(),
         )
+
+    def _all_run(self, state: PartState) -> bool:
+        """Return whether all partitions are worked on, be it that a record holds one up."""
+        worker = self._worker
+        held_up = state == "degraded" and not (worker.trouble or worker.assignment.takeovers())
+        return state == "running" or held_up
 
     def _metrics(self) -> dict[str, float]:
         assignment = self._worker.assignment
@@ -118,6 +130,8 @@ class Reporter:
         if known := [left for left in lefts if left is not None]:
             found["restore_left_seconds"] = max(known)
         found["running_partitions"] = len(assignment.running)
+        places = (each.place for each in assignment.retries())
+        found["retrying_partitions"] = len({(place.topic, place.partition) for place in places})
         found["standby_records"] = self._worker.disk.copied_records()
         for fact, number in self._facts().items():
             name = _SERIES[fact]
@@ -159,6 +173,9 @@ class Reporter:
         }
         if restoring := [f"{each.share}: {each.progress}" for each in assignment.takeovers()]:
             detail["restoring"] = ", ".join(restoring)
+        now_at = datetime.now(UTC)
+        if retrying := [each.words(now_at) for each in assignment.retries()]:
+            detail["retrying"] = _several(retrying)
         detail |= {name: str(number) for name, number in self._facts().items()}
         if watermark := self._event_times().words(time.time()):
             detail["watermark"] = watermark
@@ -167,6 +184,13 @@ class Reporter:
         if dead := assignment.last_dead_letter:
             detail["last dead letter"] = dead
         return detail
+
+
+def _several(texts: Sequence[str]) -> str:
+    """Return texts in one line: the first few, and how many more there are."""
+    shown = "; ".join(texts[:_MOST_TOLD])
+    more = len(texts) - _MOST_TOLD
+    return f"{shown}; and {more} more" if more > 0 else shown
 
 
 class _Rates:

@@ -77,6 +77,7 @@ class Step:
         }
         self._tables = {data.topic.name for data in service.reads if isinstance(data, Table)}
         self._reactions = Reactions(service, clock=clock)
+        self.retries = self._reactions.retries
         try:
             self._subject = make_subject(service)
         except RAISED as error:
@@ -282,6 +283,7 @@ class Step:
         """Return whether timers wait for one that is to be tried again."""
         if self._held_until is not None and self._held_until <= self._clock():
             self._held_until = None
+            self.retries.settle(self._place())
         return self._held_until is not None
 
     def _place(self) -> Coordinates:

@@ -118,30 +118,35 @@ class Task:
         """Begin, with the state restored."""
         self.step.open(self.number)
 
-    def handle(self, partition: Partition, records: Sequence[RawRecord]) -> None:
+    def handle(self, partition: Partition, records: Sequence[RawRecord]) -> int:
         """Handle records of one partition; those before its position were handled already.
 
         None is handled while the partition is in :attr:`holds`; afterwards they must come again.
+        Return how many were handled: one that is to be tried again was not.
         """
         if partition in self.holds:
-            return
+            return 0
         position = self.positions[partition]
         if (records[0].offset() or 0) < position:
             records = [record for record in records if (record.offset() or 0) >= position]
             if not records:
-                return
+                return 0
         self._begin()
         end = (records[-1].offset() or 0) + 1
         if self._delivery.take({partition: end}):
             self.committed[partition] = end
+        sent = self.uncommitted
         with self._breaking():
             hold = self.step.run(partition[0], records, self._delivery.send)
         if hold is None:
             self._move(partition, end)
-            return
+            return len(records)
         self.holds[partition] = hold.until
         if hold.offset > position:
             self._move(partition, hold.offset)
+        elif self.uncommitted > sent:
+            self._ticked = True  # a timer went off: what it gave must not wait for the record
+        return sum((record.offset() or 0) < hold.offset for record in records)
 
     def wakes_at(self) -> datetime | None:
         """Return when the clock makes something due: a tick, or the end of a hold."""
@@ -263,3 +268,5 @@ class Task:
 
     def _move(self, partition: Partition, offset: int) -> None:
         self.positions[partition] = self._moved[partition] = offset
+        if self.step.retries:
+            self.step.retries.pass_by(partition, offset)

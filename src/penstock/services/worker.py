@@ -157,9 +157,10 @@ class Worker:
             now = monotonic()
             if records:
                 pace.took(now, backlog=len(records) >= settings.poll_batch)
-                self._handle(records)
+                handled = self._handle(records)
                 began, now = now, monotonic()
-                self.measures.process.see((now - began) / len(records), times=len(records))
+                if handled:
+                    self.measures.process.see((now - began) / handled, times=handled)
             if self._tick():
                 pace.took(now, backlog=False)
                 now = monotonic()
@@ -180,10 +181,11 @@ class Worker:
         """Commit; return when that was done. Measured: how long it took, how old its records."""
         began, oldest = monotonic(), self._oldest
         self._oldest = None
-        self.assignment.commit()
+        committed = self.assignment.commit()
         ended = monotonic()
-        self.measures.commit.see(ended - began)
-        if oldest is not None:
+        if committed:
+            self.measures.commit.see(ended - began)
+        if committed and oldest is not None:
             self.measures.latency.see(max(0.0, time() - oldest / 1000))
         return ended
 
@@ -200,20 +202,24 @@ class Worker:
             longest = min(longest, (min(wakes) - _now()).total_seconds())
         return max(0.0, min(longest, commit_at - monotonic()))
 
-    def _handle(self, records: Sequence[RawRecord]) -> None:
-        if self._oldest is None:
-            self._oldest = records[0].timestamp()[1]
+    def _handle(self, records: Sequence[RawRecord]) -> int:
+        """Give records to their tasks; return how many were handled."""
+        handled = 0
         for partition, several in _by_partition(records):
             # A partition that does not run yet (or no more) is read again from its position.
             if task := self.assignment.running.get(partition):
                 held = partition in task.holds
                 try:
-                    task.handle(partition, several)
+                    done = task.handle(partition, several)
+                    if done and self._oldest is None:
+                        self._oldest = several[0].timestamp()[1]
+                    handled += done
                 except TransientError as error:
                     self.assignment.fail(task, error)
                 self.assignment.sought.discard(partition)
                 if partition in task.holds and not held:
                     self._member().pause([partition])
+        return handled
 
     def _tick(self) -> bool:
         """Let each task do what the clock has made due; return whether any of them did."""
