@@ -8,7 +8,8 @@
     ├── DataError            the record: it goes to the dead-letter topic
     ├── TransientError       nobody yet: it may pass, try again with backoff
     ├── FencedError          this worker: another one has taken over, stop
-    └── UserCodeError        the author: a function failed on one record
+    ├── UserCodeError        the author: a function failed on one record
+    └── StuckError           the author: a function does not return; the process has to end
 
 Each has a stable code, a short message, an optional detail and a hint that says what to do next.
 """
@@ -23,6 +24,7 @@ __all__ = [
     "PenstockError",
     "Place",
     "Problem",
+    "StuckError",
     "TransientError",
     "UserCodeError",
 ]
@@ -133,3 +135,10 @@ class UserCodeError(PenstockError):
         self.partition = partition
         self.offset = offset
         self.record = record
+
+
+class StuckError(PenstockError):
+    """Something does not stop although its time is over; threads are left behind at work.
+
+    Whoever gets it ends the process, which Python alone would not do while they work.
+    """

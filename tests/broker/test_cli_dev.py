@@ -232,6 +232,33 @@ def test_run_shows_lines_to_people_and_ends_on_ctrl_c(start, app):
     assert part.messages[-1].startswith("count: stopped")
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_service_that_hangs_is_named_and_left_when_its_time_is_over(start, app, kafka, workers):
+    hanging = "    open('hangs', 'w').close()\n    __import__('time').sleep(600)  # hangs\n"
+    app.write_text(app.read_text().replace("    value =", f"{hanging}    value =", 1))
+    line = app.read_text().split("# hangs")[0].count("\n") + 1
+    run = start(
+        *("run", str(app), "--part", "count", "--workers", workers),
+        *("--set", "services.stop_timeout=1s"),
+    )
+    run.says(r"^count(-1)?: running")
+    words = re.search(r'"(.*\.words)"', app.read_text())[1]
+    send(kafka, words, ["a", "a"])
+    until((app.parent / "hangs").exists, "the service hangs")
+    code = run.end(signal.SIGTERM)
+    assert processes_of(app.parent) == []
+    logs = (app.parent / ".penstock" / "logs").glob("*.log")
+    said = [*run.messages, *(line for log in logs for line in log.read_text().splitlines())]
+    assert any(f"count is at dev_app.py:{line}, in count, with {words}[" in each for each in said)
+    if workers == "1":
+        assert code == 1
+        run.says(r"^error: count did not stop within 6s \[service.stuck\]")
+    else:
+        assert code == 0
+        run.says(r"^count-\d did not end well \(exit code 1: count did not stop within 6s")
+    assert table(kafka, words.replace(".words", ".counts")) == {}
+
+
 def test_an_unknown_part_is_refused_with_the_nearest(start, app):
     part = start("run", str(app), "--part", "cuont")
     assert part.wait() == 1

@@ -16,6 +16,7 @@ from penstock.cli.session import Session
 from penstock.cli.stopping import end_now, stop_on_signals
 from penstock.cli.supervision.board import Board
 from penstock.core.report import PartReport, encode_report
+from penstock.errors import StuckError
 from penstock.machine.lifeline import watch_lifeline
 
 __all__ = ["MAX_WORKERS", "register"]
@@ -53,6 +54,9 @@ def _run(session: Session) -> int:
         return _run_until_stopped(session)
     except KeyboardInterrupt:
         end_now()
+    except StuckError as error:
+        session.terminal.error(error)
+        end_now(1)
 
 
 def _run_until_stopped(session: Session) -> int:

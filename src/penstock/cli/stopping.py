@@ -51,11 +51,11 @@ def stop_on_signals() -> Iterator[Stop]:
             signal.signal(number, handler)
 
 
-def end_now() -> NoReturn:
-    """End the process although threads are still at work: the end was asked for twice.
+def end_now(code: int = INTERRUPTED) -> NoReturn:
+    """End the process although threads are still at work: the end was asked for twice, or overdue.
 
     Python would wait for them, and what they wait for may never come.
     """
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    os._exit(INTERRUPTED)
+    os._exit(code)

@@ -1,15 +1,19 @@
 """Runs services of an application: one process, a thread for each."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
+from math import inf
+from time import monotonic
 
 from penstock.backbone.site import Site
 from penstock.core.graph import Graph, Service
 from penstock.core.place import did_you_mean
+from penstock.core.settings import ServiceSettings
 from penstock.errors import ConfigurationError
 from penstock.services.reporter import Reporter
+from penstock.services.stuck import STOP_GRACE, stuck_error
 from penstock.services.worker import Worker
 
 __all__ = ["run_services"]
@@ -21,33 +25,49 @@ def run_services(graph: Graph, names: Sequence[str], site: Site) -> None:
     """Run services until ``site.stop`` is set; their topics must have been declared.
 
     They end together: when one fails the others are stopped in order, and its error is raised.
+    StuckError where one does not stop: its thread is left behind at work, and the process has to
+    end for it to end.
     """
-    services = [_service(graph, name) for name in names]
     ended = threading.Event()
     inside = replace(site, stop=ended)
-    with ThreadPoolExecutor(max(1, len(services)), thread_name_prefix="service") as executor:
-        futures = [executor.submit(_run, graph, service, inside) for service in services]
-        try:
-            _supervise(futures, stop=site.stop, ended=ended)
-        finally:  # an interrupt of this thread must not leave the others running
-            ended.set()
-    for future in futures:
+    services = [_service(graph, name) for name in names]
+    workers = [Worker(graph, service, inside) for service in services]
+    executor = ThreadPoolExecutor(max(1, len(services)), thread_name_prefix="service")
+    running = {
+        executor.submit(_run, worker, service, inside): worker
+        for worker, service in zip(workers, services, strict=True)
+    }
+    executor.shutdown(wait=False)
+    try:
+        _supervise(running, stop=site.stop, ended=ended, settings=site.settings.services)
+    finally:  # an interrupt of this thread must not leave the others running
+        ended.set()
+    for future in running:
         future.result()
 
 
 def _supervise(
-    futures: Sequence[Future[None]], *, stop: threading.Event, ended: threading.Event
+    workers: Mapping[Future[None], Worker],
+    *,
+    stop: threading.Event,
+    ended: threading.Event,
+    settings: ServiceSettings,
 ) -> None:
     """Wait until all have ended; tell them to when asked, or when one has failed."""
-    running = set(futures)
+    limit = settings.stop_timeout + STOP_GRACE
+    running, failed, deadline = set(workers), None, inf
     while running:
         done, running = wait(running, timeout=_LOOK_SECONDS, return_when=FIRST_EXCEPTION)
-        if stop.is_set() or any(future.exception() for future in done):
+        failed = next((error for each in done if (error := each.exception())), failed)
+        if stop.is_set() or failed:
             ended.set()
+            deadline = min(deadline, monotonic() + limit.total_seconds())
+        if running and monotonic() >= deadline:
+            stuck = [worker for future, worker in workers.items() if future in running]
+            raise stuck_error(stuck, limit=limit, failed=failed) from failed
 
 
-def _run(graph: Graph, service: Service, site: Site) -> None:
-    worker = Worker(graph, service, site)
+def _run(worker: Worker, service: Service, site: Site) -> None:
     with Reporter(worker, service, site):
         worker.run()
 

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import methodcaller
+from threading import get_ident
 from time import monotonic, time
 
 from penstock.backbone.connection import Connection
@@ -47,11 +48,15 @@ class Worker:
     """
 
     def __init__(self, graph: Graph, service: Service, site: Site) -> None:
+        self.service = service.name
         self.group = f"{graph.app}.{service.name}"
         self.joined = False
         """Whether the group has let this worker in, be it without any partition."""
         self.trouble = ""
         """What keeps the worker from its work now; empty: nothing."""
+        self.thread = 0
+        """The thread it works in."""
+        self._batch: tuple[Partition, int, int] | None = None
         self.measures = Measures()
         self._oldest: int | None = None
         self._was_in = False
@@ -74,12 +79,21 @@ class Worker:
 
     def run(self) -> None:
         """Work until told to stop; then commit, leave the group and return."""
+        self.thread = get_ident()
         self.disk.start()
         with self._executor:
             try:
                 self._work_on()
             finally:
                 self.disk.close()
+
+    @property
+    def handling(self) -> str:
+        """Return the records in hand, in words; empty: none are."""
+        if (batch := self._batch) is None:
+            return ""
+        (topic, number), first, last = batch
+        return f"{topic}[{number}] offset {first}" + (f" to {last}" if last > first else "")
 
     def _work_on(self) -> None:
         backoff = delays()
@@ -209,6 +223,7 @@ class Worker:
             # A partition that does not run yet (or no more) is read again from its position.
             if task := self.assignment.running.get(partition):
                 held = partition in task.holds
+                self._batch = partition, several[0].offset() or 0, several[-1].offset() or 0
                 try:
                     done = task.handle(partition, several)
                     if done and self._oldest is None:
@@ -216,6 +231,7 @@ class Worker:
                     handled += done
                 except TransientError as error:
                     self.assignment.fail(task, error)
+                self._batch = None
                 self.assignment.sought.discard(partition)
                 if partition in task.holds and not held:
                     self._member().pause([partition])

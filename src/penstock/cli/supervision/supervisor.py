@@ -130,6 +130,9 @@ class Supervisor:
         ):
             tick()
             time.sleep(_LOOK_SECONDS)
+        for member in members:
+            if member.process is not None and (member.process.exit_code() or 0) > 0:
+                self._note(f"{member.unit.name} did not end well ({member.process.reason()})")
         for member in left:
             self._note(f"{member.unit.name} did not end within {grace.total_seconds():g}s: killed")
         self._kill(members)

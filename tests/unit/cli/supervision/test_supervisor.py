@@ -153,6 +153,14 @@ def test_what_does_not_end_in_time_is_killed_and_named():
     assert stage.programs["count"][0].asked == ["terminate", "kill"]
 
 
+def test_a_process_that_fails_while_it_stops_is_named_with_its_reason():
+    stage = Stage(stubborn=True)
+    stage.supervisor.look()
+    stage.programs["count"][0].code = 1
+    stage.supervisor.stop(["service"], grace=timedelta(seconds=3))
+    assert stage.notes == ["count did not end well (exit 1)"]
+
+
 def test_a_stopped_unit_that_was_due_is_not_started_any_more(stage):
     stage.programs["count"][0].code = 1
     stage.supervisor.look()
