@@ -1,7 +1,8 @@
 """What every Kafka client of ours shares: its log, its waits, and whether it has contact.
 
 The client library writes its log to standard error unless told otherwise; here it goes to the
-logger ``penstock.kafka``, which is silent until a program configures logging.
+logger ``penstock.kafka``, which is silent until a program configures logging, and seldom says the
+same thing again.
 """
 # ruff: noqa: SLF001 - the client's own error names begin with an underscore
 
@@ -15,10 +16,13 @@ from typing import Any, Protocol, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
+from penstock.backbone.seldom import Seldom
+
 __all__ = ["LOG", "Contact", "Source", "take", "within"]
 
 LOG = logging.getLogger("penstock.kafka")
 LOG.addHandler(logging.NullHandler())
+LOG.addFilter(Seldom())
 
 _LOST = frozenset(
     {

@@ -1,4 +1,5 @@
 """Getting a connection: to the embedded broker, or to a cluster outside."""
+# ruff: noqa: SLF001 - the client's own error names begin with an underscore
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from confluent_kafka.admin import AdminClient
 from penstock.backbone.broker import EmbeddedBroker
 from penstock.backbone.client import LOG
 from penstock.backbone.connection import Connection
+from penstock.backbone.seldom import same_text
 from penstock.core.settings import EMBEDDED, Settings
 from penstock.errors import ConfigurationError
 from penstock.machine.places import Places
@@ -42,11 +44,12 @@ def connected(
 
 def require_answer(connection: Connection, *, timeout: timedelta = _ANSWER_LIMIT) -> int:
     """Return how many brokers the cluster has, or raise ConfigurationError that says why not."""
-    reasons: list[str] = []
+    reasons: dict[str, str] = {}
 
     def remember(error: KafkaError) -> None:
-        if (text := error.str()) not in reasons:
-            reasons.append(text)
+        # "n/m brokers are down" counts addresses, also those it was given twice: it misleads.
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:
+            reasons.setdefault(same_text(error.str()), error.str())
 
     limit = min(timeout, connection.settings.request_timeout)
     client = _client(connection, remember)
@@ -58,7 +61,7 @@ def require_answer(connection: Connection, *, timeout: timedelta = _ANSWER_LIMIT
         raise ConfigurationError(
             f"Kafka at {connection.bootstrap} does not answer",
             code="kafka.unreachable",
-            detail="\n  ".join(reasons),
+            detail="\n  ".join(reasons.values()),
             hint="check kafka.bootstrap and the security settings: penstock doctor",
         ) from error
 
