@@ -19,13 +19,23 @@ from typing import Any
 from penstock.core.app import App
 from penstock.core.check import check
 from penstock.core.place import did_you_mean
-from penstock.errors import Place, Problem
+from penstock.errors import DefinitionError, Place, Problem
 
 __all__ = ["mistake", "mistakes_in"]
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
 _NOT_THERE = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 _UNEXPECTED = re.compile(r"(?:(\w+)\.)?(\w+)\(\) got an unexpected keyword argument '(\w+)'")
+_POSITIONAL = re.compile(r"(?:(\w+)\.)?(\w+)\(\) takes (?:from )?\d.* positional arguments? but ")
+_BRACKETS = re.compile(r"Too (?:few|many) arguments for <class 'penstock\.[\w.]+\.(\w+)'>")
+_WRITTEN = {
+    "record": 'with parentheses: @record(key="...")',
+    "service": "@app.service(reads=...) above it, or app.service(reads=...)(it)",
+    "pipeline": "@app.pipeline(reads=..., writes=...) above it",
+    "State": "State[int], for example",
+    "ListState": "ListState[float], for example",
+    "MapState": "MapState[str, int], for example: the type of its names, and of its values",
+}
 
 
 def mistakes_in(file: Path, module: str, first: BaseException) -> tuple[Problem, ...]:
@@ -84,7 +94,11 @@ def _run(tree: ast.Module, namespace: dict[str, Any], file: Path) -> list[Proble
             exec(code, namespace)  # noqa: S102 - it is the user's own file, asked for by name
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it is reported
             if not (isinstance(error, NameError) and error.name in lost):
-                found.append(mistake(error, file.parent, names={*namespace, *lost}))
+                found += (
+                    error.problems
+                    if isinstance(error, DefinitionError)
+                    else [mistake(error, file.parent, names={*namespace, *lost})]
+                )
             lost |= _bound(statement)
     return found
 
@@ -130,14 +144,26 @@ def _hint(error: BaseException, names: Iterable[str]) -> str:
         return did_you_mean(error.name, [name for name in names if not name.startswith("_")])
     if isinstance(error, AttributeError) and error.name:
         return did_you_mean(error.name, _public(error.obj))
-    if isinstance(error, TypeError) and (wrong := _UNEXPECTED.search(str(error))):
-        owner, function, argument = wrong.groups()
-        scope: Any = App if owner == "App" else __import__("penstock")
-        called = getattr(scope, function, None)
-        if callable(called):
-            parameters = [name for name in inspect.signature(called).parameters if name != "self"]
-            return did_you_mean(argument, parameters)
-    return ""
+    return _call_hint(str(error)) if isinstance(error, TypeError) else ""
+
+
+def _call_hint(text: str) -> str:
+    """Return how something of Penstock is called, or written in an annotation."""
+    if brackets := _BRACKETS.search(text):
+        return _WRITTEN.get(brackets[1], "")
+    wrong = _UNEXPECTED.search(text) or _POSITIONAL.search(text)
+    if wrong is None:
+        return ""
+    owner, function, *argument = wrong.groups()
+    scope: Any = App if owner == "App" else __import__("penstock")
+    called = getattr(scope, function, None)
+    if not callable(called):
+        return ""
+    parameters = [name for name in inspect.signature(called).parameters if name != "self"]
+    if argument:
+        return did_you_mean(argument[0], parameters)
+    named = f"name its arguments: {function}({', '.join(f'{name}=...' for name in parameters)})"
+    return _WRITTEN.get(function, named)
 
 
 def _public(thing: object) -> list[str]:

@@ -18,7 +18,7 @@ from datetime import timedelta
 
 from penstock.connectors.connector import Feed
 from penstock.connectors.lines import LineCutter
-from penstock.connectors.options import byte_count, invalid, time_span
+from penstock.connectors.options import byte_count, invalid, is_number, time_span
 from penstock.errors import ConfigurationError
 
 __all__ = ["TcpLines", "TcpServer", "tcp_lines"]
@@ -69,10 +69,12 @@ def tcp_lines(
     are kept), one whose end does not come within ``line_timeout`` (its connection is closed), the
     half line of a connection that breaks off. Beyond ``max_connections`` new ones are closed.
     """
-    if not 0 <= port <= _LAST_PORT:
-        raise invalid(f"the port is {port}", hint=f"give one from 1 to {_LAST_PORT}, or 0")
-    if max_connections < 1:
-        raise invalid(f"max_connections is {max_connections}", hint="give it 1 or more")
+    if not isinstance(host, str):
+        raise invalid(f"the host is {host!r}", hint='name it, or its address: "127.0.0.1"')
+    if not is_number(port) or not 0 <= port <= _LAST_PORT:
+        raise invalid(f"the port is {port!r}", hint=f"give one from 1 to {_LAST_PORT}, or 0")
+    if not is_number(max_connections) or max_connections < 1:
+        raise invalid(f"max_connections is {max_connections!r}", hint="give it 1 or more")
     return TcpLines(
         host=host,
         port=port,

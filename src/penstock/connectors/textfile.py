@@ -20,7 +20,7 @@ import msgspec
 
 from penstock.connectors.connector import Position
 from penstock.connectors.lines import Line, LineCutter
-from penstock.connectors.options import byte_count, invalid
+from penstock.connectors.options import byte_count, invalid, is_number
 from penstock.connectors.pace import Pace
 from penstock.core.units import size_text
 from penstock.errors import ConfigurationError
@@ -91,7 +91,9 @@ def text_file(
     """
     if follow and repeat:
         raise invalid("a file is either followed or repeated", hint="leave one of them out")
-    if rate is not None and not rate > 0:
+    if not isinstance(path, str | Path):
+        raise invalid(f"the path is {path!r}", hint='name a file: text_file("lines.txt")')
+    if rate is not None and not (is_number(rate, int | float) and rate > 0):
         raise invalid(f"the rate is {rate!r} lines a second", hint="give it more than 0")
     bound = byte_count("max_line", max_line)
     return TextFile(path=Path(path), follow=follow, repeat=repeat, rate=rate, max_line=bound)

@@ -5,7 +5,7 @@ Long because all that can be declared is declared here, each with its options an
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from penstock.core.archive import PARTITIONED_BY
 from penstock.core.days import Day
@@ -33,33 +33,33 @@ from penstock.core.graph import (
     Stream,
     Table,
 )
+from penstock.core.options import Options, span_of
 from penstock.core.place import caller, did_you_mean, place_of
-from penstock.core.policy import ErrorPolicy
+from penstock.core.policy import ErrorPolicy, Retry
 from penstock.core.record import RecordType, record_type
 from penstock.core.rollup.aggregation import Aggregation
 from penstock.core.rollup.panerecord import Shape, pane_record_type
 from penstock.core.rollup.resolve import Rollup, read_rollup
 from penstock.core.schema import Schema
-from penstock.core.signature import method, read_definition
+from penstock.core.signature import is_async, method, read_definition
 from penstock.core.topic import (
     DEFAULT_MAX_RECORD_BYTES,
     DEFAULT_PARTITIONS,
     Partitioning,
     TopicSpec,
 )
-from penstock.core.units import UnitError, duration, size
 from penstock.errors import Place, Problem
 
 __all__ = ["App", "feedback", "micro_batch", "real_time", "send"]
 
 T = TypeVar("T")
-V = TypeVar("V")
 
 _WEEK = timedelta(days=7)
 _MAX_RECORD = DEFAULT_MAX_RECORD_BYTES
 
 
 Engine = Literal["spark", "services"]
+OutputMode = Literal["append", "update", "complete"]
 
 
 def _no_function(*_: Any) -> Any:
@@ -82,30 +82,24 @@ def send(
     return Output(to, record, headers or {})
 
 
-def micro_batch(*, every: str = "0s") -> MicroBatch:
+def micro_batch(*, every: str | timedelta = "0s") -> MicroBatch:
     """Run a pipeline in micro-batches, at most this often; as fast as they go by default."""
-    return MicroBatch(duration(every))
+    return MicroBatch(span_of(every))
 
 
-def real_time(*, checkpoint_every: str = "60s") -> RealTime:
+def real_time(*, checkpoint_every: str | timedelta = "60s") -> RealTime:
     """Run a pipeline in Spark's real-time mode: milliseconds, stateless, at least once."""
-    return RealTime(duration(checkpoint_every))
-
-
-class _OptionReader(Protocol):
-    def __call__(
-        self, parse: Callable[[Any], V], option: str, given: Any, otherwise: V | None
-    ) -> V | None: ...
+    return RealTime(span_of(checkpoint_every))
 
 
 class App:
     """A name, and what is declared under it. :attr:`graph` is the whole as a value."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self._problems: list[Problem] = []
+        self.name = Options("the application", caller(), self._problems).name(name)
         self._data: list[Data] = []
         self._parts: list[Part] = []
-        self._problems: list[Problem] = []
         self._record_types: dict[str, RecordType[Any]] = {}
 
     def __repr__(self) -> str:
@@ -154,30 +148,33 @@ class App:
         the clock. Records further ``ahead`` of the clock than this are set aside.
         """
         place = caller()
-        read = self._option_reader(name, place)
+        options = self._options("stream", name, place)
+        name = options.name(name)
         found = self._record_type(name, record, place)
+        usual = "key" if found.schema.key else "round_robin"
+        by = usual if partition_by is None else partition_by
         topic = TopicSpec(
             name=name,
-            partitions=partitions,
-            partitioning=partition_by or ("key" if found.schema.key else "round_robin"),
-            retention=read(duration, "retention", retention, _WEEK),
-            retention_bytes=read(size, "retention_size", retention_size, None),
-            replication=replication,
-            max_record_bytes=read(size, "max_record", max_record, _MAX_RECORD) or _MAX_RECORD,
+            partitions=options.count("partitions", partitions, DEFAULT_PARTITIONS),
+            partitioning=options.word("partition_by", by, get_args(Partitioning), "round_robin"),
+            retention=options.maybe_span("retention", retention, _WEEK),
+            retention_bytes=options.maybe_size("retention_size", retention_size, _MAX_RECORD),
+            replication=options.maybe_count("replication", replication),
+            max_record_bytes=options.size("max_record", max_record, _MAX_RECORD),
         )
         stream = Stream(
             name=name,
             record=found,
             topic=topic,
-            disorder=read(duration, "disorder", disorder, None),
-            idle_after=read(duration, "idle_after", idle_after, IDLE_AFTER),
-            closes_after=read(duration, "closes_after", closes_after, None),
-            ahead=read(duration, "ahead", ahead, None),
-            follows=follows,
+            disorder=options.maybe_span("disorder", disorder),
+            idle_after=options.maybe_span("idle_after", idle_after, IDLE_AFTER),
+            closes_after=options.maybe_span("closes_after", closes_after),
+            ahead=options.maybe_span("ahead", ahead),
+            follows=options.word("follows", follows, get_args(Follows), "slowest"),
             place=place,
         )
         self._data.append(stream)
-        self._fill(stream, record, on, place)
+        self._fill(stream, record, options.word("on", on, get_args(Engine), "spark"), place)
         return stream
 
     def table(
@@ -196,19 +193,20 @@ class App:
         computed ``on`` Spark or services.
         """
         place = caller()
-        read = self._option_reader(name, place)
+        options = self._options("table", name, place)
+        name = options.name(name)
         topic = TopicSpec(
             name=name,
-            partitions=partitions,
+            partitions=options.count("partitions", partitions, DEFAULT_PARTITIONS),
             retention=None,
             compacted=True,
-            replication=replication,
-            max_record_bytes=read(size, "max_record", max_record, _MAX_RECORD) or _MAX_RECORD,
+            replication=options.maybe_count("replication", replication),
+            max_record_bytes=options.size("max_record", max_record, _MAX_RECORD),
         )
         found = self._record_type(name, record, place, shape="table")
         table = Table(name=name, record=found, topic=topic, place=place)
         self._data.append(table)
-        self._fill(table, record, on, place)
+        self._fill(table, record, options.word("on", on, get_args(Engine), "spark"), place)
         return table
 
     def lake(
@@ -227,16 +225,16 @@ class App:
         read as it was.
         """
         place = caller()
-        read = self._option_reader(name, place)
-        span = read(duration, "history", history, LAKE_HISTORY)
+        options = self._options("lake table", name, place)
+        name = options.name(name)
         lake = Lake(
             name=name,
             record=self._record_type(name, record, place),
-            partition_by=(partition_by,)
-            if isinstance(partition_by, str | Day)
-            else tuple(partition_by),
-            retention=read(duration, "retention", retention, None),
-            history=LAKE_HISTORY if span is None else span,
+            partition_by=tuple(partition_by)
+            if isinstance(partition_by, tuple | list)
+            else (partition_by,),
+            retention=options.maybe_span("retention", retention),
+            history=options.span("history", history, LAKE_HISTORY),
             place=place,
         )
         self._data.append(lake)
@@ -253,7 +251,9 @@ class App:
         given: Any = stream
         live = given.live if isinstance(given, Stream) else self._no_stream(given, place)
         archive = Archive(
-            name=name or f"{live.name}.archive",
+            name=self._options("archive", name, place).name(
+                f"{live.name}.archive" if name is None else name
+            ),
             record=live.record,
             partition_by=PARTITIONED_BY,
             stream=live,
@@ -284,8 +284,18 @@ class App:
         ``parse`` makes a record of a line, or None to skip it; without it a line is a record's
         JSON. A line that gives no record is dead-lettered.
         """
-        source = Source(name=name, connector=connector, into=into, parse=parse, place=caller())
-        self._parts.append(source)
+        place = caller()
+        options = self._options("source", name, place)
+        name = options.name(name)
+        given: Any = connector
+        if not callable(getattr(given, "describe", None)):
+            hint = 'penstock.connectors has them: text_file("lines.txt"), for example'
+            options.wrong("connector", f"{given!r} is no connector", hint)
+        if parse is not None:
+            options.function("parse", parse)
+        source = Source(name=name, connector=connector, into=into, parse=parse, place=place)
+        if self._is_one(name, into, place):
+            self._parts.append(source)
         return source
 
     def pipeline(
@@ -295,7 +305,7 @@ class App:
         writes: Data,
         name: str | None = None,
         trigger: MicroBatch | RealTime | None = None,
-        output: Literal["append", "update", "complete"] | None = None,
+        output: OutputMode | None = None,
     ) -> Callable[[Callable[..., Any]], Pipeline]:
         """Declare a pipeline: a function from one DataFrame per stream read to a DataFrame.
 
@@ -305,16 +315,24 @@ class App:
         """
 
         def decorate(function: Callable[..., Any]) -> Pipeline:
+            place = place_of(function) or caller()
+            shown = name if isinstance(name, str) else _called(function)
+            options = self._options("pipeline", shown, place)
+            called = options.name(_called(function) if name is None else name)
+            options.function("what it computes", function)
+            usual = "update" if isinstance(writes, Table) else "append"
+            mode = usual if output is None else output
             pipeline = Pipeline(
-                name=name or function.__name__,
+                name=called,
                 function=function,
-                reads=self._known(function.__name__, reads, place_of(function)),
+                reads=self._known(called, reads, place),
                 writes=writes,
-                trigger=trigger or MicroBatch(),
-                output=output or ("update" if isinstance(writes, Table) else "append"),
-                place=place_of(function),
+                trigger=_trigger(trigger, options),
+                output=options.word("output", mode, get_args(OutputMode), "append"),
+                place=place,
             )
-            self._parts.append(pipeline)
+            if self._is_one(called, writes, place):
+                self._parts.append(pipeline)
             return pipeline
 
         return decorate
@@ -327,8 +345,8 @@ class App:
         name: str | None = None,
         delivery: Delivery = "exactly_once",
         errors: ErrorPolicy | None = None,
-        concurrency: int = DEFAULT_CONCURRENCY,
-        timeout: str | timedelta = DEFAULT_TIMEOUT,
+        concurrency: int | None = None,
+        timeout: str | timedelta | None = None,
     ) -> Callable[[Any], Service]:
         """Declare a service: a function of one record that returns or yields what it writes.
 
@@ -339,28 +357,30 @@ class App:
         ``on_timer`` and ``close``; each partition has an object of its own. ``errors`` says what
         happens to records that fail; they become dead letters by default.
 
-        Where it is async, up to ``concurrency`` calls are under way at a time, records of one key
-        one after the other, each for at most ``timeout``.
+        Where it is async, up to ``concurrency`` calls (64) are under way at a time, records of one
+        key one after the other, each for at most ``timeout`` (30 s); elsewhere both are refused.
         """
 
         def decorate(function: Any) -> Service:
             place = place_of(method(function)) or caller()
-            called = name or str(getattr(function, "__name__", type(function).__name__))
-            outputs = writes if isinstance(writes, tuple) else (writes,)
+            shown = name if isinstance(name, str) else _called(function)
+            options = self._options("service", shown, place)
+            called = options.name(_called(function) if name is None else name)
+            outputs = tuple(writes) if isinstance(writes, tuple | list) else (writes,)
             plain = tuple(out.data if isinstance(out, Feedback) else out for out in outputs)
+            round_again = [out.data for out in outputs if isinstance(out, Feedback)]
             definition = read_definition(function)
-            read = self._option_reader(called, place)
-            span = read(duration, "timeout", timeout, DEFAULT_TIMEOUT)
+            calls, longest = _calls(function, concurrency, timeout, options)
             service = Service(
                 name=called,
                 function=function,
                 reads=self._known(called, reads, place),
                 writes=self._known(called, plain, place),
-                feedback=tuple(out.data.name for out in outputs if isinstance(out, Feedback)),
+                feedback=tuple(str(getattr(data, "name", data)) for data in round_again),
                 delivery=delivery,
-                errors=errors or ErrorPolicy(),
-                concurrency=concurrency,
-                timeout=DEFAULT_TIMEOUT if span is None else span,
+                errors=_policy(errors, options),
+                concurrency=calls,
+                timeout=longest,
                 states=definition.states,
                 context=definition.process.context,
                 timed=definition.on_timer is not None,
@@ -374,14 +394,25 @@ class App:
     def _known(self, part: str, given: Any, place: Place | None) -> tuple[Any, ...]:
         """Keep what is a declared stream, table or lake; say what is not."""
         kept = []
-        for data in given if isinstance(given, tuple) else (given,):
+        known = [declared.name for declared in self._data]
+        for data in given if isinstance(given, tuple | list) else (given,):
             if isinstance(data, Stream | Table | Lake):
                 kept.append(data)
                 continue
-            hint = did_you_mean(str(data), [declared.name for declared in self._data])
+            hint = f"give what declared it, not its name: {data} = app.stream({data!r}, ...)"
+            if data not in known:
+                hint = did_you_mean(data, known)
             text = f"{part} names {data!r}, which is no stream or table"
             self._problems.append(Problem("part.not-data", text, hint, place))
         return tuple(kept)
+
+    def _is_one(self, part: str, given: Any, place: Place | None) -> bool:
+        """Return whether something is a declared stream, table or lake; say where it is not."""
+        if isinstance(given, tuple | list):
+            text = f"{part} writes several: it writes one stream or table"
+            self._problems.append(Problem("part.not-data", text, "declare one for each", place))
+            return False
+        return bool(self._known(part, given, place))
 
     def _no_stream(self, given: Any, place: Place | None) -> Stream[Any]:
         """Keep as a problem that something is no stream, and return one in its place."""
@@ -439,26 +470,57 @@ class App:
         if found is None:
             shown = getattr(cls, "__name__", repr(cls))
             text = f"{name}: {shown} is not a record type"
-            self._problems.append(
-                Problem("data.not-a-record", text, f"put @record(...) above class {shown}", place)
-            )
+            hint = "write a class with @record(...) above it, and fields"
+            given: Any = cls
+            if isinstance(given, type) and given.__module__ != "builtins":
+                hint = f"put @record(...) above class {shown}"
+            self._problems.append(Problem("data.not-a-record", text, hint, place))
             return RecordType(cls, Schema(name=shown, fields=()), place)
         self._record_types[f"{found.place}{found.name}"] = found
         return found
 
-    def _option_reader(self, name: str, place: Place | None) -> _OptionReader:
-        """Return a reader of durations and sizes that keeps what it cannot read as a problem."""
+    def _options(self, kind: str, name: Any, place: Place | None) -> Options:
+        return Options(f"{kind} {name!r}", place, self._problems)
 
-        def read(
-            parse: Callable[[Any], V], option: str, given: Any, otherwise: V | None
-        ) -> V | None:
-            if given is None:
-                return None
-            try:
-                return parse(given)
-            except UnitError as error:
-                text = f"{name}: {option}: {error}"
-                self._problems.append(Problem("data.option", text, "", place))
-                return otherwise
 
-        return read
+def _called(function: Any) -> str:
+    """Return the name of a function, a class, or the class of an object."""
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _trigger(given: Any, options: Options) -> MicroBatch | RealTime:
+    """Return when a pipeline takes a batch, as it was given or else the default."""
+    if given is not None and not isinstance(given, MicroBatch | RealTime):
+        hint = 'trigger=micro_batch(every="10s"), or real_time()'
+        options.wrong("trigger", f"{given!r} is none", hint)
+        return MicroBatch()
+    return given or MicroBatch()
+
+
+def _calls(
+    function: Any, concurrency: Any, timeout: Any, options: Options
+) -> tuple[int, timedelta]:
+    """Return how many calls of a service may be under way, and for how long each."""
+    for option, given in (("concurrency", concurrency), ("timeout", timeout)):
+        if given is not None and not is_async(function):
+            text = "it is not async: one record is handled after the other, to its end"
+            hint = f"leave out {option}=..., or write async def"
+            options.wrong(option, text, hint, code="service.not-async")
+    calls, longest = DEFAULT_CONCURRENCY, DEFAULT_TIMEOUT
+    if concurrency is not None:
+        calls = options.count("concurrency", concurrency, calls)
+    if timeout is not None:
+        longest = options.span("timeout", timeout, longest)
+    return calls, longest
+
+
+def _policy(given: Any, options: Options) -> ErrorPolicy:
+    """Return what a service does about failures, as it was given or else the default."""
+    if given is None or isinstance(given, ErrorPolicy):
+        return given or ErrorPolicy()
+    shown = "retry(...)" if isinstance(given, Retry) else repr(given)
+    meant = shown if isinstance(given, str | Retry) else '"stop"'
+    hint = f"say which: errors=on_error(decode=..., process={meant}, produce=...)"
+    text = f"{shown} does not say for which failures"
+    options.wrong("errors", text, hint, code="service.errors")
+    return ErrorPolicy()

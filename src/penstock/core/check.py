@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from penstock.core.archive import archive_problems
@@ -20,6 +21,7 @@ from penstock.core.graph import (
     Table,
 )
 from penstock.core.lakerules import lake_problems
+from penstock.core.options import UnreadableSpan
 from penstock.core.place import did_you_mean
 from penstock.core.rollup.rules import aggregation_problems
 from penstock.core.servicerules import service_problems
@@ -101,14 +103,27 @@ def _pipelines(graph: Graph) -> Iterator[Problem]:
             text = f"pipeline {part.name!r} takes {expected} DataFrames and reads {len(part.reads)}"
             hint = "one parameter for each stream it reads, in the same order"
             yield Problem("pipeline.parameters", text, hint, part.place)
-        if isinstance(part.trigger, RealTime):
-            if isinstance(part.writes, Lake):
-                text = f"pipeline {part.name!r} is real-time and writes the lake"
-                hint = "real-time mode writes streams and tables; use micro_batch()"
-                yield Problem("pipeline.real-time", text, hint, part.place)
-            if part.output == "complete":
-                text = f"pipeline {part.name!r} is real-time with output 'complete'"
-                yield Problem("pipeline.real-time", text, "use 'append' or 'update'", part.place)
+        yield from _trigger(part)
+
+
+def _trigger(part: Pipeline) -> Iterator[Problem]:
+    trigger = part.trigger
+    span = trigger.checkpoint_every if isinstance(trigger, RealTime) else trigger.every
+    if isinstance(span, UnreadableSpan):
+        text = f"pipeline {part.name!r}: trigger: {span.problem}"
+        yield Problem("data.option", text, 'micro_batch(every="10s"), for example', part.place)
+    elif span < timedelta():
+        text = f"pipeline {part.name!r}: trigger: {span} is negative"
+        yield Problem("data.option", text, 'micro_batch(every="10s"), for example', part.place)
+    if not isinstance(trigger, RealTime):
+        return
+    if isinstance(part.writes, Lake):
+        text = f"pipeline {part.name!r} is real-time and writes the lake"
+        hint = "real-time mode writes streams and tables; use micro_batch()"
+        yield Problem("pipeline.real-time", text, hint, part.place)
+    if part.output == "complete":
+        text = f"pipeline {part.name!r} is real-time with output 'complete'"
+        yield Problem("pipeline.real-time", text, "use 'append' or 'update'", part.place)
 
 
 def _declared(graph: Graph, part: Part, used: list[object]) -> Iterator[Problem]:
@@ -143,8 +158,12 @@ def _used(part: Part) -> list[object]:
 
 
 def _uses(graph: Graph) -> Iterator[Problem]:
+    said = {problem.place for problem in graph.problems if problem.code == "part.not-data"}
     for part in graph.parts:
         yield from _declared(graph, part, _used(part))
+        if not isinstance(part, Source) and part.reads == () and part.place not in said:
+            text = f"{part.kind} {part.name!r} reads nothing"
+            yield Problem("part.reads-nothing", text, "name what it reads: reads=...", part.place)
 
 
 def _cycles(graph: Graph) -> Iterator[Problem]:

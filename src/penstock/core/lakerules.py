@@ -34,6 +34,11 @@ def _partitions(lake: Lake[Any]) -> Iterator[Problem]:
     names = [field.name for field in schema.fields]
     if not names:
         return
+    parts: tuple[Any, ...] = lake.partition_by
+    if unknown := [part for part in parts if not isinstance(part, str | Day)]:
+        text = f"lake table {lake.name!r} is partitioned by {unknown[0]!r}, not a field"
+        yield Problem("lake.partition", text, did_you_mean(unknown[0], names), lake.place)
+        return
     for part in lake.partition_by:
         name = part.field if isinstance(part, Day) else part
         field = schema.field(name)

@@ -28,10 +28,10 @@ def place_of(definition: object) -> Place | None:
     return Place(code.co_filename, code.co_firstlineno) if code else None
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return a hint that names the nearest known name, or all of them."""
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=_SUGGESTION_LIKENESS)
+    near = difflib.get_close_matches(str(name), names, n=1, cutoff=_SUGGESTION_LIKENESS)
     if near:
         return f"did you mean {near[0]!r}?"
     return f"known are: {', '.join(names)}" if names else "none is declared"

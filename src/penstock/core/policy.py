@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
 
-from penstock.core.units import duration
+from penstock.core.options import UnreadableSpan, span_of
 
 __all__ = ["ErrorPolicy", "Reaction", "Retry", "on_error", "retry"]
 
@@ -43,8 +43,7 @@ class ErrorPolicy:
                 found.append(f"{boundary}: {given!r} is none of {', '.join(_REACTIONS)}")
         process: Any = self.process
         if isinstance(process, Retry):
-            if process.times < 1 or process.first <= timedelta():
-                found.append("process: a retry needs one time or more, and some wait")
+            found += [f"process: {wrong}" for wrong in _retry_problems(process)]
             process = process.then
         if process not in _REACTIONS:
             found.append(f"process: {process!r} is none of {', '.join(_REACTIONS)}, retry(...)")
@@ -52,6 +51,23 @@ class ErrorPolicy:
 
 
 _REACTIONS = ("dead_letter", "stop")
+
+
+def _retry_problems(retry: Retry) -> list[str]:
+    times: Any = retry.times
+    waits = {"first": retry.first, "longest": retry.longest}
+    found = [
+        f"retry: {name}: {wait.problem}"
+        for name, wait in waits.items()
+        if isinstance(wait, UnreadableSpan)
+    ]
+    if not isinstance(times, int) or isinstance(times, bool):
+        found.append(f"retry({times!r}): it is tried again a whole number of times")
+    elif times < 1 or retry.first <= timedelta():
+        found.append("a retry needs one time or more, and some wait")
+    elif not found and retry.longest < retry.first:
+        found.append("retry: the longest wait is shorter than the first")
+    return found
 
 
 def on_error(
@@ -79,4 +95,4 @@ def retry(
 
     Its partition waits meanwhile, so that order is kept; others go on.
     """
-    return Retry(times=times, first=duration(first), longest=duration(longest), then=then)
+    return Retry(times=times, first=span_of(first), longest=span_of(longest), then=then)

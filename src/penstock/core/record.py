@@ -56,7 +56,9 @@ def record(
     place = caller()
 
     def decorate(cls: type[T]) -> type[T]:
-        return _build(cls, (key,) if isinstance(key, str) else key or (), time, place)
+        names: Any = () if key is None else key
+        fields = tuple(names) if isinstance(names, tuple | list) else (names,)
+        return _build(cls, fields, time, place)
 
     return decorate
 

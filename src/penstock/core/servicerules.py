@@ -9,6 +9,9 @@ from typing import Any, get_args
 import msgspec
 
 from penstock.core.graph import Delivery, Graph, Service
+from penstock.core.options import UnreadableSpan
+from penstock.core.place import did_you_mean
+from penstock.core.record import record_type
 from penstock.core.signature import Definition, Signature, method, read_definition
 from penstock.core.timer import Timer
 from penstock.errors import Problem
@@ -29,10 +32,13 @@ def service_problems(graph: Graph) -> Iterator[Problem]:
         definition = read_definition(part.function)
         if unreadable := _unreadable(definition):
             text = f"service {part.name!r}: its annotations cannot be read: {unreadable}"
-            yield Problem("service.annotation", text, "import the names they use", part.place)
+            yield Problem(
+                "service.annotation", text, "import or define the names they use", part.place
+            )
             continue
         yield from _made(part)
         yield from _promises(part)
+        yield from _rest(part)
         yield from _takes(part, definition.process)
         yield from _timers(part, definition)
         yield from _gives(part, definition)
@@ -60,7 +66,7 @@ def _made(service: Service) -> Iterator[Problem]:
 def _promises(service: Service) -> Iterator[Problem]:
     if service.delivery not in get_args(Delivery):
         text = f"service {service.name!r}: there is no delivery {service.delivery!r}"
-        hint = f"choose one of {', '.join(get_args(Delivery))}"
+        hint = did_you_mean(service.delivery, get_args(Delivery))
         yield Problem("service.delivery", text, hint, service.place)
     if service.concurrency < 1 or service.timeout <= timedelta():
         text = f"service {service.name!r} allows no call: {service.concurrency} at a time, "
@@ -68,7 +74,25 @@ def _promises(service: Service) -> Iterator[Problem]:
         yield Problem("service.concurrency", f"{text}{service.timeout} each", hint, service.place)
     for wrong in service.errors.problems():
         text = f"service {service.name!r}: errors: {wrong}"
-        yield Problem("service.errors", text, "see on_error(...)", service.place)
+        hint = 'on_error(decode="dead_letter", process=retry(5), produce="stop"), for example'
+        yield Problem("service.errors", text, hint, service.place)
+
+
+def _rest(service: Service) -> Iterator[Problem]:
+    """The methods that are not read for what they take: ``open`` and ``close``."""
+    for name, arguments, right in (
+        ("open", (None,), "def open(self, opening: Opening) -> None"),
+        ("close", (), "def close(self) -> None"),
+    ):
+        found = method(service.function, name)
+        if found is None:
+            continue
+        of_self = (None,) if inspect.isclass(service.function) else ()
+        try:
+            inspect.signature(found).bind(*of_self, *arguments)
+        except (TypeError, ValueError) as error:
+            text = f"service {service.name!r}: {name} cannot be called: {error}"
+            yield Problem("service.method", text, f"write it as {right}", service.place)
 
 
 def _takes(service: Service, signature: Signature) -> Iterator[Problem]:
@@ -84,16 +108,23 @@ def _takes(service: Service, signature: Signature) -> Iterator[Problem]:
                 f"service {service.name!r} takes {_types(signature.takes)}, "
                 f"{data.kind} {data.name!r} holds {data.record.name}"
             )
-            hint = f"annotate the parameter with {data.record.name}, or read another stream"
+            every = dict.fromkeys(each.record.name for each in service.reads)
+            hint = f"annotate the parameter with {' | '.join(every)}, or read another stream"
             yield Problem("service.takes", text, hint, service.place)
-    yield from _unknown(service, signature, kinds="State nor Context")
+    yield from _unknown(service, signature, other="Context")
 
 
-def _unknown(service: Service, signature: Signature, *, kinds: str) -> Iterator[Problem]:
+def _unknown(service: Service, signature: Signature, *, other: str) -> Iterator[Problem]:
     for name in signature.unknown:
-        text = f"service {service.name!r}: the parameter {name!r} is neither {kinds}"
-        hint = f"annotate it: {name}: State[...] or {name}: Context"
+        text = f"service {service.name!r}: nobody knows what to give its parameter {name!r}"
+        hint = f"annotate it: {name}: State[...], ListState[...], MapState[...], Timers"
+        hint += f" or {other}" if other != "Timers" else ""
+        if name.startswith("*"):
+            hint = "leave it out: each parameter is asked for by its annotation"
         yield Problem("service.parameter", text, hint, service.place)
+    for wrong, right in signature.mistakes:
+        text = f"service {service.name!r}: the state {wrong}"
+        yield Problem("service.state", text, f"write {right}", service.place)
 
 
 def _timers(service: Service, definition: Definition) -> Iterator[Problem]:
@@ -111,7 +142,7 @@ def _timers(service: Service, definition: Definition) -> Iterator[Problem]:
     if on_timer.context:
         text = f"service {service.name!r}: on_timer asks for a Context: a timer is no record"
         yield Problem("service.timers", text, "the Timer itself tells the times", service.place)
-    yield from _unknown(service, on_timer, kinds="State nor Timers")
+    yield from _unknown(service, on_timer, other="Timers")
 
 
 def _gives(service: Service, definition: Definition) -> Iterator[Problem]:
@@ -130,13 +161,30 @@ def _gives(service: Service, definition: Definition) -> Iterator[Problem]:
             ", ".join(f"{data.name} ({data.record.name})" for data in service.writes) or "nothing"
         )
         hint = "name the stream it is for in writes=..."
+        if record_type(given) is None:
+            hint = "give records: what it returns or yields is written as it is"
         yield Problem("service.gives", text, hint, service.place)
+    yields = any(signature.yields and not signature.gives for signature in found)
     for data in service.writes:
         name = data.record.name
         if data.record.cls not in gives and Any not in gives:
             text = f"service {service.name!r} writes {data.name!r} and never gives {name}"
             hint = f"add {name} to what it returns, or take it out of writes"
+            if yields:
+                hint = f"it yields: annotate it with -> Iterator[{name}]"
             yield Problem("service.never-gives", text, hint, service.place)
+    yield from _ambiguous(service, [each for one in found for each in one.unaddressed])
+
+
+def _ambiguous(service: Service, unaddressed: list[Any]) -> Iterator[Problem]:
+    """A record that says nothing but its type goes to the one stream of that type."""
+    for kind in dict.fromkeys(unaddressed):
+        homes = [data for data in service.writes if data.record.cls is kind]
+        if len(homes) > 1:
+            name, names = homes[0].record.name, " and ".join(data.name for data in homes)
+            text = f"service {service.name!r} gives {name}, which {names} both hold"
+            hint = f"say which: send({homes[0].name}, {name}(...)), and annotate -> Output[{name}]"
+            yield Problem("service.ambiguous", text, hint, service.place)
 
 
 def _states(service: Service) -> Iterator[Problem]:
@@ -146,6 +194,9 @@ def _states(service: Service) -> Iterator[Problem]:
             hint = "a state has one type: write the same annotation in process and on_timer"
             yield Problem("service.state", text, hint, service.place)
     for spec in service.states:
+        if why := _never_lives(spec.ttl):
+            text = f"service {service.name!r}: the state {spec.name!r}: ttl: {why}"
+            yield Problem("service.state", text, 'write ttl("1h"), for example', service.place)
         for kind in (spec.type, *([spec.key] if spec.kind == "map" else [])):
             if why := _unkeepable(kind):
                 text = f"service {service.name!r}: the state {spec.name!r} cannot be kept: {why}"
@@ -155,14 +206,23 @@ def _states(service: Service) -> Iterator[Problem]:
         yield from _keys(service)
 
 
+def _never_lives(ttl: timedelta | None) -> str:
+    """Say why a span is no time to live; empty: it is one, or there is none."""
+    if isinstance(ttl, UnreadableSpan):
+        return ttl.problem
+    return f"{ttl} is no time to live" if ttl is not None and ttl <= timedelta() else ""
+
+
 def _unkeepable(kind: Any) -> str:
     """Say why values of a type cannot be written as JSON and read again; empty: they can."""
     try:
         msgspec.json.schema(kind)
     except (TypeError, RuntimeError) as error:
+        name = str(kind) if get_args(kind) else _types((kind,))
         if "custom types" in str(error):
-            name = str(kind) if get_args(kind) else _types((kind,))
             return f"{name} is nothing that JSON has"
+        if "union" in str(error):
+            return f"JSON does not tell the types of {_types(get_args(kind)) or name} apart"
         return str(error).partition("\n")[0]
     return ""
 

@@ -6,11 +6,13 @@ import types
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from penstock.core.graph import Output
-from penstock.core.state import Context, ListState, MapState, State, StateSpec, Ttl
+from penstock.core.state import Context, ListState, MapState, State, StateSpec, Ttl, ttl
 from penstock.core.timer import Timers
+from penstock.core.units import UnitError, duration, duration_text
 
 __all__ = ["Definition", "Signature", "is_async", "method", "read_definition", "read_signature"]
 
@@ -26,6 +28,7 @@ _MANY: tuple[Any, ...] = (
     list,
     tuple,
 )
+_KINDS: tuple[Any, ...] = (State, ListState, MapState)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,12 @@ class Signature:
     timers: str | None = None
     unknown: tuple[str, ...] = ()
     gives: tuple[Any, ...] | None = None
+    unaddressed: tuple[Any, ...] = ()
+    """Those of ``gives`` that do not come as an ``Output``, which names its stream."""
+    yields: bool = False
     unreadable: str = ""
+    mistakes: tuple[tuple[str, str], ...] = ()
+    """States that are asked for in a way that means something else: what, and how to write it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,21 +98,33 @@ def read_signature(function: Callable[..., Any], *, of_self: bool = False) -> Si
         hints = get_type_hints(function, include_extras=True)
     except (NameError, TypeError, ValueError) as error:
         return Signature(unreadable=str(error))
-    states, unknown = [], []
+    states, unknown, mistakes = [], [], []
     context = timers = None
     for parameter in parameters[1:]:
         hint = hints.get(parameter.name)
-        if spec := _state(parameter.name, hint):
+        if mistake := _mistake(parameter.name, hint):
+            mistakes.append(mistake)
+        elif spec := _state(parameter.name, hint):
             states.append(spec)
         elif hint is Context:
             context = parameter.name
         elif hint is Timers:
             timers = parameter.name
         else:
-            unknown.append(parameter.name)
+            unknown.append(str(parameter).partition(":")[0].partition("=")[0].strip())
     takes = _alternatives(hints[parameters[0].name]) if _annotated(parameters, hints) else ()
-    gives = _outputs(hints["return"]) if "return" in hints else None
-    return Signature(takes, tuple(states), context, timers, tuple(unknown), gives)
+    given = _outputs(hints["return"]) if "return" in hints else None
+    return Signature(
+        takes=takes,
+        states=tuple(states),
+        context=context,
+        timers=timers,
+        unknown=tuple(unknown),
+        gives=None if given is None else tuple(each for each, _ in given),
+        unaddressed=tuple(each for each, addressed in given or () if not addressed),
+        yields=inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function),
+        mistakes=tuple(mistakes),
+    )
 
 
 def _state(name: str, hint: Any) -> StateSpec | None:
@@ -123,6 +143,40 @@ def _state(name: str, hint: Any) -> StateSpec | None:
     return None
 
 
+def _mistake(name: str, hint: Any) -> tuple[str, str] | None:
+    """Return what is wrong with how a state is asked for and how it is written; None: nothing."""
+    notes: tuple[Any, ...] = ()
+    if get_origin(hint) is Annotated:
+        hint, *rest = get_args(hint)
+        notes = tuple(rest)
+    kind = hint if hint in _KINDS else get_origin(hint)
+    if kind not in _KINDS:
+        return None
+    if hint in _KINDS:
+        example = {ListState: "ListState[float]", MapState: "MapState[str, int]"}
+        written = f"{name}: {example.get(kind, 'State[int]')}, for example"
+        return f"{name!r} does not say what it holds", written
+    arguments = get_args(hint)
+    inner = [note for each in arguments for note in get_args(each)[1:] if isinstance(note, Ttl)]
+    right = f"{name}: Annotated[{kind.__name__}[...], ttl({{}})]"
+    if inner:
+        span = duration_text(inner[0].span)
+        return f"{name!r} has a time to live inside the brackets", right.format(f'"{span}"')
+    for note in notes:
+        if isinstance(note, timedelta) or note is ttl or _is_duration(note):
+            shown = '"1h"' if note is ttl else note if isinstance(note, timedelta) else f'"{note}"'
+            return f"{name!r} has {shown} beside it, which is no ttl(...)", right.format(shown)
+    return None
+
+
+def _is_duration(note: Any) -> bool:
+    try:
+        duration(note)
+    except UnitError:
+        return False
+    return True
+
+
 def _annotated(parameters: list[inspect.Parameter], hints: dict[str, Any]) -> bool:
     return bool(parameters) and parameters[0].name in hints
 
@@ -133,14 +187,17 @@ def _alternatives(hint: Any) -> tuple[Any, ...]:
     return () if hint is type(None) else (hint,)
 
 
-def _outputs(hint: Any) -> tuple[Any, ...]:
-    found: list[Any] = []
+def _outputs(hint: Any) -> list[tuple[Any, bool]]:
+    """Return each type that is given, and whether it comes as an ``Output``."""
+    found: list[tuple[Any, bool]] = []
     for part in _alternatives(hint):
         origin = get_origin(part)
-        if origin is Output:
-            found += _alternatives(get_args(part)[0])
-        elif origin in _MANY:
-            found += _outputs(get_args(part)[0]) if get_args(part) else [typing.Any]
+        inner = [each for each in get_args(part) if each is not Ellipsis] or [typing.Any]
+        if part is Output or origin is Output:
+            found += [(each, True) for each in _alternatives(inner[0])]
+        elif part in _MANY or origin in _MANY:
+            for each in inner if origin is tuple else inner[:1]:
+                found += _outputs(each)
         else:
-            found.append(part)
-    return tuple(found)
+            found.append((part, False))
+    return found

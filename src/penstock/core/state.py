@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Generic, Literal, Protocol, TypeVar, overload
 
 from penstock.core.deadletter import Coordinates
-from penstock.core.units import duration
+from penstock.core.options import span_of
 
 __all__ = [
     "Context",
@@ -44,10 +44,7 @@ def ttl(span: str | timedelta) -> Ttl:
     ``seen: Annotated[State[int], ttl("1h")]``. Reading does not prolong. Entries of a map go one by
     one, a list as a whole.
     """
-    found = duration(span)
-    if found <= timedelta():
-        raise ValueError(f"{span!r} is no time to live")
-    return Ttl(found)
+    return Ttl(span_of(span))
 
 
 @dataclass(frozen=True, slots=True)

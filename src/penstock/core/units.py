@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from typing import Any
 
 __all__ = [
     "UnitError",
@@ -32,6 +33,7 @@ _SIZES = {
     "GB": 10**9,
     "TB": 10**12,
 }
+_LARGEST_SIZE = 2**63 - 1
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
 
 
@@ -40,7 +42,7 @@ class UnitError(ValueError):
 
 
 def duration(text: str | timedelta) -> timedelta:
-    """Return the time span a text names.
+    """Return the time span a text names; UnitError for anything but such a text or a timedelta.
 
     >>> duration("1h30m")
     datetime.timedelta(seconds=5400)
@@ -51,23 +53,28 @@ def duration(text: str | timedelta) -> timedelta:
     for number, unit in _parts(text, "duration", "500ms, 30s, 10m, 1h30m or 7d"):
         if unit not in _DURATIONS:
             raise UnitError(f"{text!r} has the unit {unit!r}; known are {', '.join(_DURATIONS)}")
-        total += float(number) * _DURATIONS[unit]
+        try:
+            total += float(number) * _DURATIONS[unit]
+        except OverflowError as error:
+            raise UnitError(f"{text!r} is longer than any time span") from error
     return total
 
 
 def size(text: str | int) -> int:
-    """Return the number of bytes a text names.
+    """Return the number of bytes a text names; UnitError for anything but that or a number of them.
 
     >>> size("16MiB")
     16777216
     """
-    if isinstance(text, int):
+    if isinstance(text, int) and not isinstance(text, bool):
         return text
     total = 0.0
     for number, unit in _parts(text, "size", "512B, 64KiB, 16MiB or 1GB"):
         if unit not in _SIZES:
             raise UnitError(f"{text!r} has the unit {unit!r}; known are {', '.join(_SIZES)}")
         total += float(number) * _SIZES[unit]
+    if total > _LARGEST_SIZE:
+        raise UnitError(f"{text!r} is larger than anything that can be stored")
     return int(total)
 
 
@@ -116,7 +123,12 @@ def span_text(seconds: float) -> str:
     return f"{whole}s"
 
 
-def _parts(text: str, noun: str, examples: str) -> list[tuple[str, str]]:
+def _parts(text: Any, noun: str, examples: str) -> list[tuple[str, str]]:
+    if not isinstance(text, str):
+        number = isinstance(text, int | float) and not isinstance(text, bool)
+        said = f"{text!r} has no unit" if number else f"{text!r} is no {noun}"
+        other = ", or a timedelta" if noun == "duration" else ""
+        raise UnitError(f"{said}; a {noun} is a text like {examples}{other}")
     parts = _PART.findall(text.strip())
     if not parts or _PART.sub("", text.strip()):
         raise UnitError(f"{text!r} is not a {noun}; write {examples}")

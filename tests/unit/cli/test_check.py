@@ -67,7 +67,7 @@ def test_ten_mistakes_give_ten_problems_at_once_each_with_its_line(penstock, pro
         "broken.py:1: penstock has no 'recrod' [app.import]",
         "broken.py:5: Word: the key 'wrd' is not one of its fields [record.key-unknown]",
         (
-            "broken.py:12: words: retention: 'soon' is not a duration; "
+            "broken.py:12: stream 'words': retention: 'soon' is not a duration; "
             "write 500ms, 30s, 10m, 1h30m or 7d [data.option]"
         ),
         "broken.py:13: TypeError: App.stream() got an unexpected keyword argument 'retenton' [app.raised]",
@@ -76,7 +76,7 @@ def test_ten_mistakes_give_ten_problems_at_once_each_with_its_line(penstock, pro
         "broken.py:17: NameError: name 'wrods' is not defined [app.raised]",
         "broken.py:23: records go round for ever: words → round_and_round → words [graph.cycle]",
         "broken.py:26: service 'second' takes Plain, stream 'words' holds Word [service.takes]",
-        "broken.py:29: service 'third': the parameter 'total' is neither State nor Context [service.parameter]",
+        "broken.py:29: service 'third': nobody knows what to give its parameter 'total' [service.parameter]",
     ]
     hints = [line.strip() for line in answer.out.splitlines() if "did you mean" in line]
     assert hints == [
@@ -100,3 +100,42 @@ def test_problems_come_as_json_too(penstock, project):
     }
     (project / "app.py").write_text(GOOD)
     assert penstock("check", "--json").json == {"app": "good", "ok": True, "problems": []}
+
+
+MISCALLED = """\
+from penstock import App, ListState, record, on_error
+from penstock.connectors import tcp_lines
+
+app = App("miscalled")
+
+@record
+class Plain:
+    word: str
+
+@record(key="word")
+class Word:
+    word: str
+
+words = app.stream("words", Word)
+
+@app.service
+def first(word: Word) -> None: ...
+
+lines = tcp_lines(port="any")
+policy = on_error("stop")
+
+def second(word: Word, seen: ListState[int, int]) -> None: ...
+"""
+
+
+def test_what_is_called_in_the_wrong_way_is_shown_in_the_right_one(penstock, project):
+    (project / "app.py").write_text(MISCALLED)
+    answer = penstock("check")
+    hints = [line.strip() for line in answer.out.splitlines() if line.startswith("    hint")]
+    assert hints == [
+        'hint: with parentheses: @record(key="...")',
+        "hint: @app.service(reads=...) above it, or app.service(reads=...)(it)",
+        "hint: give one from 1 to 65535, or 0",
+        "hint: name its arguments: on_error(decode=..., process=..., produce=...)",
+        "hint: ListState[float], for example",
+    ]

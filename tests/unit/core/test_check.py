@@ -5,7 +5,7 @@ from datetime import datetime
 
 import pytest
 
-from penstock import App, State, day, feedback, real_time, record
+from penstock import App, Output, State, count, day, feedback, fixed, real_time, record
 from penstock.core.check import check
 
 
@@ -146,6 +146,34 @@ def unreadable_annotation(app):
     def watch(event: "Nowhere") -> None: ...  # noqa: F821
 
 
+def ambiguous_output(app):
+    @app.service(
+        reads=app.stream("events", Event),
+        writes=(app.stream("good", Event), app.stream("bad", Event)),
+    )
+    def sort(event: Event) -> Event: ...
+
+
+def concurrency_of_nothing_async(app):
+    @app.service(reads=app.stream("events", Event), concurrency=10)
+    def watch(event: Event) -> None: ...
+
+
+def timeout_of_nothing_async(app):
+    @app.service(reads=app.stream("events", Event), timeout="5s")
+    def watch(event: Event) -> None: ...
+
+
+def unknown_engine(app):
+    events = app.stream("events", Event)
+    app.table("counts", events.window(fixed("1m"), by="id").aggregate(n=count()), on="service")
+
+
+def reads_nothing(app):
+    @app.service(reads=())
+    def watch(event: Event) -> None: ...
+
+
 def state_without_key(app):
     @app.service(reads=app.stream("events", Free))
     def watch(event: Free, seen: State[int]) -> None: ...
@@ -218,6 +246,11 @@ MISTAKES = {
     never_given: "service.never-gives",
     untyped_result: "service.gives",
     unreadable_annotation: "service.annotation",
+    ambiguous_output: "service.ambiguous",
+    concurrency_of_nothing_async: "service.not-async",
+    timeout_of_nothing_async: "service.not-async",
+    unknown_engine: "data.option",
+    reads_nothing: "part.reads-nothing",
     state_without_key: "service.no-key",
     state_over_unequal_partitions: "service.partitions",
     reads_a_text: "part.not-data",
@@ -287,3 +320,29 @@ def test_a_hint_names_what_was_probably_meant():
     reads_a_text(app)
     hints = [problem.hint for problem in check(app.graph)]
     assert "did you mean 'events'?" in hints
+
+
+def test_an_output_that_names_its_stream_is_not_ambiguous():
+    app = App("right")
+    good, bad = app.stream("good", Event), app.stream("bad", Event)
+
+    @app.service(reads=app.stream("events", Event), writes=(good, bad))
+    def sort(event: Event) -> Iterable[Output[Event]]: ...
+
+    assert check(app.graph) == []
+
+
+def test_the_hint_says_how_to_address_an_output():
+    app = App("wrong")
+    ambiguous_output(app)
+    (problem,) = check(app.graph)
+    assert problem.message == "service 'sort' gives Event, which good and bad both hold"
+    assert problem.hint == "say which: send(good, Event(...)), and annotate -> Output[Event]"
+
+
+def test_an_engine_that_is_misspelt_is_not_taken_for_spark():
+    app = App("wrong")
+    unknown_engine(app)
+    (problem,) = check(app.graph)
+    assert problem.message == "table 'counts': on: there is no 'service'"
+    assert problem.hint == "did you mean 'services'?"

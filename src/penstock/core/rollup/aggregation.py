@@ -187,11 +187,11 @@ class Selection:
 
         ``by`` names fields, or is a dict from names to expressions.
         """
-        names = (by,) if isinstance(by, str) else by
-        named = names if isinstance(names, Mapping) else {name: f"`{name}`" for name in names}
+        names: Any = by if isinstance(by, tuple | list) else (by,)
+        fields = tuple((name, f"`{name}`") for name in names)
         return Windowed(
             selection=self,
-            by=tuple(named.items()),
+            by=tuple(by.items()) if isinstance(by, Mapping) else fields,
             time=time,
             windowing=Windowing(windows=windows, lateness=microseconds(lateness)),
         )

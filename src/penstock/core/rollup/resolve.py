@@ -34,6 +34,7 @@ from penstock.core.panes.sketches import ApproximateDistinct, Quantile
 from penstock.core.panes.watermark import WatermarkRule
 from penstock.core.panes.windows import SessionWindows
 from penstock.core.record import is_key_type
+from penstock.core.rollup.shape import shape_problems
 from penstock.core.rollup.windowing import MICROSECOND
 from penstock.core.schema import Field, FieldType, ListOf, Scalar, Schema
 from penstock.errors import DefinitionError, Problem
@@ -146,6 +147,8 @@ def rollup_of(part: Pipeline | Service) -> Rollup:
 
 def read_rollup(aggregation: Aggregation) -> Rollup | list[Problem]:
     """Return the aggregation ready to run, or everything that is wrong with its expressions."""
+    if misshapen := shape_problems(aggregation):
+        return misshapen
     reader = _Reader(aggregation.stream.record.schema, aggregation.place)
     windowed = aggregation.windowed
     steps = tuple(reader.step(step) for step in windowed.selection.steps)

@@ -12,6 +12,7 @@ from penstock.core.panes.windows import CountWindows, GlobalWindow, SlidingWindo
 from penstock.core.rollup.aggregation import Aggregation
 from penstock.core.rollup.panerecord import PANE_FIELDS
 from penstock.core.rollup.resolve import Group, Rollup, read_rollup
+from penstock.core.rollup.shape import shape_problems
 from penstock.core.rollup.windowing import Unreadable
 from penstock.errors import Problem
 
@@ -23,6 +24,8 @@ def aggregation_problems(graph: Graph) -> Iterator[Problem]:
     for part in graph.parts:
         if isinstance(part, Pipeline | Service) and part.aggregation:
             aggregation = part.aggregation
+            if shape_problems(aggregation):
+                continue  # said where it was declared
             for problem in (
                 *_spans(aggregation),
                 *_names(aggregation),
@@ -43,7 +46,9 @@ def _spans(aggregation: Aggregation) -> Iterator[Problem]:
         if isinstance(value, Unreadable):
             yield Problem("window.span", f"{what}: {value.problem}", 'write "90s", "5m" or "1h"')
         elif value < 1 and not what.endswith((".offset", ".delay")):
-            yield Problem("window.span", f"{what} is {value}", "give it 1 or more")
+            counts = what.endswith(".count") or isinstance(windowing.windows, CountWindows)
+            hint = "give it 1 or more" if counts else 'give it some time: "1m", for example'
+            yield Problem("window.span", f"{what} is {value}", hint)
     if isinstance(windowing.lateness, Unreadable):
         hint = 'write "10m", or "for ever"'
         yield Problem("window.span", f"lateness: {windowing.lateness.problem}", hint)
