@@ -80,6 +80,29 @@ def metric(port, name):
     )
 
 
+def test_a_broker_of_their_own_that_dies_comes_back(name, tmp_path):
+    (tmp_path / "app.py").write_text(kit.APP.format(name=name).replace("print(", "str("))
+    environment = {"PENSTOCK_SERVICES_SESSION_TIMEOUT": "3s"}
+    command = kit.Command(
+        "run", "app.py", "--part", "count", "--workers", "2", cwd=tmp_path, environment=environment
+    )
+    try:
+        command.says("count-1: running")
+        (broker,) = [
+            pid for pid in kit.processes_of(tmp_path)
+            if "kafka.Kafka" in (words := kit.command_line(pid)) and "keeper" not in words
+        ]  # fmt: skip
+        os.kill(broker, signal.SIGKILL)
+        command.says("the broker at .* died; starting it again")
+        command.says("the broker is back after")
+        command.says("count-1: degraded")
+        command.says("count-1: running", times=2)
+        assert command.end(signal.SIGTERM) == 0
+        assert kit.processes_of(tmp_path) == []
+    finally:
+        command.close()
+
+
 def test_only_services_have_workers(kafka, name, tmp_path):
     text = kit.APP.format(name=name) + (
         "from penstock.connectors import text_file\n"

@@ -79,7 +79,9 @@ def _run_until_stopped(session: Session) -> int:
                 board.take(found, process=process or units[0].name)
                 report(found, process)
 
-            with session.connected() as connection:
+            # One that reports to somebody else leaves the broker to them.
+            alone = not session.arguments.report_json
+            with session.guarded() if alone else session.connected() as connection:
                 declare_application(graph, connection)
                 if session.arguments.workers > 1:
                     run_workers(session, units, board=board, stop=stop.event, report=take)

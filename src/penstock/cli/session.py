@@ -1,8 +1,8 @@
 """What every verb works with: its arguments, the terminal, the configuration, the log."""
 
 from argparse import Namespace
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cached_property
 from threading import Timer
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Session"]
 
+Note = Callable[[str], None]
 _PATIENCE_SECONDS = 0.7
 
 
@@ -42,14 +43,31 @@ class Session:
         application.graph.verified()
         return application
 
-    @contextmanager
-    def connected(self) -> Iterator["Connection"]:
-        """Give a connection to the log; an embedded broker is joined, or started for the time.
-
-        That it is started is said only where it takes a while: joining one is no news.
-        """
+    def connected(self) -> AbstractContextManager["Connection"]:
+        """Give a connection to the log; an embedded broker is joined, or started for the time."""
         from penstock.backbone.connect import connected
 
+        settings, places = self.loaded.settings, self.loaded.places
+        return self._patient(lambda note: connected(settings, places, note=note))
+
+    def guarded(self) -> AbstractContextManager["Connection"]:
+        """Give a connection as :meth:`connected` does; a broker that dies is started again."""
+        from penstock.cli.supervision.brokerguard import guarded_log
+
+        settings, places, tell = self.loaded.settings, self.loaded.places, self.terminal.note
+
+        @contextmanager
+        def opened(note: Note) -> Iterator["Connection"]:
+            with guarded_log(settings, places, note=tell, starting=note) as log:
+                yield log.connection
+
+        return self._patient(opened)
+
+    @contextmanager
+    def _patient(
+        self, opened: Callable[[Note], AbstractContextManager["Connection"]]
+    ) -> Iterator["Connection"]:
+        """Say that a broker is started only where it takes a while: joining one is no news."""
         timers: list[Timer] = []
 
         def note(text: str) -> None:
@@ -57,10 +75,9 @@ class Session:
             timers[-1].daemon = True
             timers[-1].start()
 
-        settings, places = self.loaded.settings, self.loaded.places
         with ExitStack() as stack:
             try:
-                connection = stack.enter_context(connected(settings, places, note=note))
+                connection = stack.enter_context(opened(note))
             finally:
                 for timer in timers:
                     timer.cancel()

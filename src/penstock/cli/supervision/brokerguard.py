@@ -1,4 +1,4 @@
-"""The log during ``penstock dev``: an embedded broker that is started again when it dies."""
+"""The log while parts run: an embedded broker is started again when it dies."""
 
 import threading
 import time
@@ -35,17 +35,24 @@ class Log:
 
 @contextmanager
 def guarded_log(
-    settings: Settings, places: Places, *, note: Callable[[str], None]
+    settings: Settings,
+    places: Places,
+    *,
+    note: Callable[[str], None],
+    starting: Callable[[str], None] | None = None,
 ) -> Iterator[Log]:
-    """Give the log; an embedded broker is started, watched, and given up at the end."""
+    """Give the log; an embedded broker is started, watched, and given up at the end.
+
+    ``note`` hears what happens to it, and ``starting`` that it is started, if that is told apart.
+    """
     from penstock.backbone.broker import EmbeddedBroker
     from penstock.backbone.connect import connected
 
     if settings.kafka.bootstrap != EMBEDDED:
-        with connected(settings, places, note=note) as connection:
+        with connected(settings, places, note=starting or note) as connection:
             yield Log(connection, lambda: f"Kafka at {connection.bootstrap}")
         return
-    note(f"starting the broker in {places.broker}")
+    (starting or note)(f"starting the broker in {places.broker}")
     with EmbeddedBroker(places.broker, settings.kafka) as broker:
         guard = _Guard(broker, note)
         guard.start()
