@@ -1,6 +1,14 @@
 """What a service may ask for besides its record: its states, and where it stands."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import (
+    Callable,
+    ItemsView,
+    Iterable,
+    Iterator,
+    KeysView,
+    Mapping,
+    ValuesView,
+)
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Generic, Literal, Protocol, TypeVar, overload
@@ -130,6 +138,10 @@ class State(Generic[T]):
         """Forget the key; nothing happens where it has no value."""
         self._store.remove(self._here)
 
+    def __bool__(self) -> bool:
+        """Refuse: a state that is asked for is always there, whether or not it has a value."""
+        raise TypeError("a State has no truth of its own: ask for its value with get()")
+
 
 class ListStore(ValueStore, Protocol):
     """Where the lists of one state are kept."""
@@ -154,6 +166,14 @@ class ListState(Generic[T]):
         """Return a copy of the key's list, empty where it has none."""
         found: list[T] | None = self._store.read(self._here.key)
         return [] if found is None else found
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+    def __getitem__(self, index: Any) -> Any:
+        """Return an item, or some of them; IndexError where there is none."""
+        return self.get()[index]
 
     def __iter__(self) -> Iterator[T]:
         """Return an iterator over a copy."""
@@ -202,8 +222,8 @@ class MapStore(Protocol):
 class MapState(Generic[K, T]):
     """A map per key, written entry by entry: only entries that changed go to the changelog.
 
-    ``def visit(view: View, pages: MapState[str, int])``. Entries come in the order of their names
-    as JSON, the same after a restart.
+    ``def visit(view: View, pages: MapState[str, int])``. It reads as a ``dict`` does; what it gives
+    are copies. Entries come in the order of their names as JSON, the same after a restart.
     """
 
     __slots__ = ("_here", "_store")
@@ -228,26 +248,55 @@ class MapState(Generic[K, T]):
         """Forget an entry; nothing happens where there is none."""
         self._store.remove_entry(self._here, name)
 
-    def items(self) -> dict[K, T]:
-        """Return a copy of the key's map."""
-        return self._store.entries(self._here.key)
+    def items(self) -> ItemsView[K, T]:
+        """Return the pairs of names and values, of a copy; ``dict(pages.items())`` is the copy."""
+        return self._copy().items()
+
+    def keys(self) -> KeysView[K]:
+        """Return the names, of a copy."""
+        return self._copy().keys()
+
+    def values(self) -> ValuesView[T]:
+        """Return the values, of a copy."""
+        return self._copy().values()
+
+    def __getitem__(self, name: K) -> T:
+        """Return an entry; KeyError where there is none."""
+        found = self._store.read_entry(self._here, name, self)
+        if found is self:
+            raise KeyError(name)
+        entry: T = found
+        return entry
+
+    def __setitem__(self, name: K, value: T) -> None:
+        """Set an entry, as :meth:`set` does."""
+        self._store.write_entry(self._here, name, value)
+
+    def __delitem__(self, name: K) -> None:
+        """Forget an entry; KeyError where there is none."""
+        if name not in self:
+            raise KeyError(name)
+        self._store.remove_entry(self._here, name)
 
     def __contains__(self, name: K) -> bool:
         """Return whether there is such an entry."""
         return self._store.read_entry(self._here, name, self) is not self
 
     def __iter__(self) -> Iterator[K]:
-        """Return an iterator over the names, in order."""
-        return iter(self.items())
+        """Return an iterator over the names, in order; entries may be set and deleted meanwhile."""
+        return iter(self._copy())
 
     def __len__(self) -> int:
         """Return how many entries there are."""
-        return len(self.items())
+        return len(self._copy())
 
     def clear(self) -> None:
         """Forget all entries of the key."""
-        for name in self.items():
+        for name in self._copy():
             self._store.remove_entry(self._here, name)
+
+    def _copy(self) -> dict[K, T]:
+        return self._store.entries(self._here.key)
 
 
 @dataclass(frozen=True, slots=True)

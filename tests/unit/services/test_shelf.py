@@ -71,7 +71,7 @@ def test_what_was_committed_is_there_after_the_next_opening(path):
     assert again.resume() == 7
     assert again["total"].get() == 5
     assert again["recent"].get() == [1, 2]
-    assert again["pages"].items() == {"home": 1}
+    assert dict(again["pages"].items()) == {"home": 1}
     shelf.close()
 
 
@@ -255,7 +255,7 @@ def contents(subject):
             subject.at(key)["total"].get(),
             subject["names"].get(),
             subject["recent"].get(),
-            subject["pages"].items(),
+            dict(subject["pages"].items()),
         )
         for key in (b"", b"a", b"ab", b"\x00\x00\x00\x01")
     ]

@@ -90,7 +90,7 @@ def test_a_map_writes_only_the_entries_that_changed():
     pages.set("cart", 3)
     assert (pages.get("cart"), pages.get("none"), pages.get("none", 0)) == (3, None, 0)
     assert list(subject.changes()) == [(b'pages\x00\x00\x00\x00\x01a"cart"', b"3")]
-    assert pages.items() == {"cart": 3, "home": 1}
+    assert dict(pages.items()) == {"cart": 3, "home": 1}
     assert (list(pages), len(pages), "home" in pages, "x" in pages) == (
         ["cart", "home"],
         2,
@@ -98,10 +98,50 @@ def test_a_map_writes_only_the_entries_that_changed():
         False,
     )
     pages.delete("home")
-    assert pages.items() == {"cart": 3}
+    assert dict(pages.items()) == {"cart": 3}
     pages.clear()
-    assert pages.items() == {}
-    assert subject.at(b"b")["pages"].items() == {"home": 7}
+    assert dict(pages.items()) == {}
+    assert dict(subject.at(b"b")["pages"].items()) == {"home": 7}
+
+
+def test_a_map_reads_as_a_dict_does():
+    pages = Subject(MAP).at(b"a")["pages"]
+    pages["home"] = 1
+    pages["cart"] = 2
+    assert [(name, count) for name, count in pages.items()] == [("cart", 2), ("home", 1)]
+    assert (list(pages.keys()), list(pages.values())) == (["cart", "home"], [2, 1])
+    assert dict(pages) == {**pages} == {"cart": 2, "home": 1}
+    assert (pages["home"], bool(pages)) == (1, True)
+    with pytest.raises(KeyError, match="none"):
+        pages["none"]
+    with pytest.raises(KeyError, match="none"):
+        del pages["none"]
+    for name in pages:
+        del pages[name]
+    assert (len(pages), bool(pages)) == (0, False)
+
+
+def test_the_pairs_of_a_map_are_those_of_the_moment():
+    pages = Subject(MAP).at(b"a")["pages"]
+    pages.set("home", 1)
+    pairs = pages.items()
+    pages.set("cart", 2)
+    assert dict(pairs) == {"home": 1}
+
+
+def test_a_list_reads_as_a_list_does():
+    recent = Subject(LIST).at(b"a")["recent"]
+    recent.extend([1, 2, 3])
+    assert (recent[0], recent[-1], recent[1:]) == (1, 3, [2, 3])
+    assert (2 in recent, 9 in recent, len(recent), bool(recent)) == (True, False, 3, True)
+    with pytest.raises(IndexError):
+        recent[3]
+
+
+def test_a_state_is_not_taken_for_its_value():
+    total = Subject(StateSpec("total", int)).at(b"a")["total"]
+    with pytest.raises(TypeError, match=r"ask for its value with get\(\)"):
+        assert total
 
 
 def test_taking_back_brings_the_entries_of_a_map_back():
@@ -110,7 +150,7 @@ def test_taking_back_brings_the_entries_of_a_map_back():
     subject.at(b"a")["pages"].clear()
     subject["pages"].set("cart", 2)
     subject.here.take_back()
-    assert subject["pages"].items() == {"home": 1}
+    assert dict(subject["pages"].items()) == {"home": 1}
 
 
 @pytest.mark.parametrize("name", [1, None, ["home"]])
@@ -149,7 +189,8 @@ def test_maps_rebuilt_from_their_changelog_are_the_maps(steps):
     for key, value in log:
         fresh.apply(key, value)
     for key, entries in model.items():
-        assert fresh.at(key)["pages"].items() == subject.at(key)["pages"].items() == entries
+        assert dict(fresh.at(key)["pages"].items()) == entries
+        assert list(subject.at(key)["pages"].items()) == list(fresh.at(key)["pages"].items())
 
 
 HOUR = timedelta(hours=1)
@@ -236,7 +277,7 @@ def test_entries_of_a_map_expire_one_by_one_and_a_list_as_a_whole():
     subject["pages"].set("cart", 2)
     subject["recent"].append(2)
     clock.advance("40m")
-    assert subject["pages"].items() == {"cart": 2}
+    assert dict(subject["pages"].items()) == {"cart": 2}
     assert subject["recent"].get() == [1, 2]
     clock.advance("40m")
     assert subject["recent"].get() == []
