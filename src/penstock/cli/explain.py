@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from penstock.cli.arguments import add_app, add_json, command
+from penstock.cli.explainservice import service_facts, service_lines
 from penstock.cli.session import Session
 from penstock.core.draw import describe
 from penstock.core.graph import Graph, Lake, Part, Pipeline, Service, Source, Stream
@@ -64,6 +65,8 @@ def _explained(graph: Graph, part: Part) -> dict[str, Any]:
     if isinstance(part, Pipeline) and not part.aggregation:
         found["looks_up"] = [data.name for data in part.lookups]
         found["delivery"] = part.delivery
+    if isinstance(part, Service) and not part.aggregation:
+        found["service"] = service_facts(graph, part)
     if isinstance(part, Pipeline | Service) and part.aggregation:
         found["is"] = f"windowed aggregation, on {_home(part)}"
         found["windows"] = _windows(graph, part)
@@ -169,6 +172,8 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
             yield f"  looks up {', '.join(looked_up)}, as it is at each batch"
         if found.get("delivery") == "at_least_once":
             yield "  at least once: after a crash what was written may be written again"
+        if facts := found.get("service"):
+            yield from (_line(label, text) for label, text in service_lines(facts))
         return
     panes = windows["panes_to"]
     yield _line("computed by", _ENGINES[windows["way"]])

@@ -108,7 +108,12 @@ def test_every_part_is_explained_and_others_are_a_short_line(penstock):
         "arriving.windows  (windowed aggregation, on Spark)",
         "hear  (service, exactly once)",
     ]
-    assert answer.out.splitlines()[-1] == "  reads readings"
+    assert answer.out.splitlines()[-4:] == [
+        "  reads readings",
+        "  on errors     decode: dead letter",
+        "                process: dead letter",
+        "                produce: dead letter",
+    ]
 
 
 def test_the_explanation_comes_as_json(penstock):
@@ -203,3 +208,88 @@ def test_nothing_is_started_and_the_kafka_client_is_not_even_loaded(project):
     )
     assert ran.returncode == 0, ran.stderr
     assert '"way":"native"' in ran.stdout
+
+
+SERVICES = """
+from datetime import datetime, timedelta
+from typing import Annotated
+
+from penstock import (
+    App, ListState, MapState, State, Timer, Timers, on_error, record, retry, ttl
+)
+
+app = App("plant")
+
+
+@record(key="device", time="at")
+class Reading:
+    device: str
+    at: datetime
+
+
+readings = app.stream("readings", Reading)
+
+
+@app.service(
+    reads=readings,
+    delivery="at_least_once",
+    concurrency=100,
+    timeout="5s",
+    errors=on_error(
+        decode="stop", process=retry(5, first="200ms", longest="10s", then="stop")
+    ),
+)
+class Ask:
+    async def process(
+        self,
+        reading: Reading,
+        asked: Annotated[State[int], ttl("1h30m")],
+        recent: ListState[float],
+        by_hour: MapState[int, list[str]],
+        timers: Timers,
+    ) -> None: ...
+
+    async def on_timer(self, timer: Timer) -> None: ...
+"""
+
+
+def test_a_service_is_explained_with_what_it_keeps_and_what_it_does_on_errors(penstock, project):
+    (project / "app.py").write_text(SERVICES)
+    assert penstock("explain").out.splitlines() == [
+        "Ask  (service, at least once, state asked, recent, by_hour)",
+        "  reads readings",
+        "  async         up to 100 calls at a time in each partition, each for at most 5s",
+        "  state         asked: State[int], forgotten 1h30m after it was written",
+        "                recent: ListState[float]",
+        "                by_hour: MapState[int, list[str]]",
+        "  timers        yes",
+        "  changelog     topic plant.Ask.changelog",
+        "  on errors     decode: stop",
+        (
+            "                process: tried again up to 5 times, after 200ms, "
+            "then twice as long up to 10s; then stop"
+        ),
+        "                produce: dead letter",
+    ]
+
+
+def test_the_facts_of_a_service_come_as_json(penstock, project):
+    (project / "app.py").write_text(SERVICES)
+    (part,) = penstock("explain", "--json").json["parts"]
+    assert part["service"] == {
+        "delivery": "at_least_once",
+        "concurrency": 100,
+        "timeout": "5s",
+        "states": [
+            {"name": "asked", "type": "State[int]", "ttl": "1h30m"},
+            {"name": "recent", "type": "ListState[float]", "ttl": None},
+            {"name": "by_hour", "type": "MapState[int, list[str]]", "ttl": None},
+        ],
+        "timers": True,
+        "changelog": "plant.Ask.changelog",
+        "errors": {
+            "decode": {"then": "stop"},
+            "process": {"retries": 5, "first": "200ms", "longest": "10s", "then": "stop"},
+            "produce": {"then": "dead_letter"},
+        },
+    }
