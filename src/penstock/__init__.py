@@ -1,6 +1,6 @@
 """Penstock: a fast data platform in Python, on Kafka and Spark."""
 
-from penstock.core.app import App, feedback, micro_batch, real_time, send
+from penstock.core.app import App, delete, feedback, micro_batch, real_time, send
 from penstock.core.days import day
 from penstock.core.graph import Output
 from penstock.core.policy import on_error, retry
@@ -67,6 +67,7 @@ __all__ = [
     "count",
     "counted",
     "day",
+    "delete",
     "discarding",
     "distinct",
     "every",

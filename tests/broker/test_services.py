@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock import App, State, count, fixed, on_error, record, retry
+from penstock import App, Output, State, count, delete, fixed, on_error, record, retry
 from penstock.backbone.groups import Groups
 from penstock.backbone.logreader import LogReader
 from penstock.backbone.producer import Producer
@@ -126,6 +126,37 @@ def test_a_record_that_is_tried_again_holds_its_partition_and_no_other(kafka, to
     assert ended.metrics["process_seconds_count"] == 6
     assert ended.metrics["commit_seconds_count"] < len(attempts)
     assert ended.metrics["retrying_partitions"] == 0
+
+
+def test_a_service_deletes_rows_of_a_table_and_its_readers_are_not_called(kafka, topic):
+    app = App(topic.name("app"))
+    words = app.stream(f"{app.name}.words", kit.Word)
+    latest = app.table(f"{app.name}.latest", kit.Count)
+    seen = []
+
+    @app.service(reads=words, writes=latest)
+    def hold(word: kit.Word) -> kit.Count | Output[kit.Count]:
+        if word.weight:
+            return kit.Count(word.word, word.weight)
+        return delete(latest, word.word, headers={"why": b"weightless"})
+
+    @app.service(reads=latest)
+    def hear(row: kit.Count) -> None:
+        seen.append(row)
+
+    Topics(kafka).declare(app.graph.topics())
+    with Producer(kafka) as producer:
+        for word, weight in (("a", 1), ("b", 2), ("a", 0)):
+            value = b'{"word":"%s","weight":%d}' % (word.encode(), weight)
+            producer.send(words.topic.name, key=word.encode(), value=value)
+    with kit.InThread(kafka, SimpleNamespace(app=app), "hold", "hear") as running:
+        kit.eventually(lambda: running.has("hold", passed=3), what="all written")
+        kit.eventually(lambda: running.has("hear", received=3), what="all heard")
+    assert running.error is None
+    assert sorted(row.word for row in seen) == ["a", "b"]
+    rows = list(LogReader(kafka).read(latest.topic.name))
+    assert {raw.key: raw.value for raw in rows} == {b"a": None, b"b": b'{"word":"b","count":2}'}
+    assert [raw.headers for raw in rows if raw.value is None] == [(("why", b"weightless"),)]
 
 
 def test_windows_tell_their_watermark_and_how_far_it_is_behind(kafka, topic):

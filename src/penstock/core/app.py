@@ -40,6 +40,7 @@ from penstock.core.record import RecordType, record_type
 from penstock.core.rollup.aggregation import Aggregation
 from penstock.core.rollup.panerecord import Shape, pane_record_type
 from penstock.core.rollup.resolve import Rollup, read_rollup
+from penstock.core.rowkey import row_of
 from penstock.core.schema import Schema
 from penstock.core.signature import is_async, method, read_definition
 from penstock.core.topic import (
@@ -50,7 +51,7 @@ from penstock.core.topic import (
 )
 from penstock.errors import Place, Problem
 
-__all__ = ["App", "feedback", "micro_batch", "real_time", "send"]
+__all__ = ["App", "delete", "feedback", "micro_batch", "real_time", "send"]
 
 T = TypeVar("T")
 
@@ -80,6 +81,19 @@ def send(
 ) -> Output[T]:
     """Address a record to one stream of a service that writes several of one type."""
     return Output(to, record, headers or {})
+
+
+def delete(table: Table[T], key: Any, *, headers: Mapping[str, bytes] | None = None) -> Output[T]:
+    """Delete the row of a key from a table that the service writes; nothing where there is none.
+
+    ``key`` is the value of the key field, or a tuple of them where the type has several. It goes
+    with the other outputs, in their order. TypeError for a stream: what is on it stays.
+    """
+    given: Any = table
+    if not isinstance(given, Table):
+        name = getattr(given, "name", given)
+        raise TypeError(f"{name!r} is no table: only rows of tables can be deleted")
+    return Output(table, None, headers or {}, row_of(table.record.schema, key))
 
 
 def micro_batch(*, every: str | timedelta = "0s") -> MicroBatch:

@@ -164,11 +164,14 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class Output(Generic[T]):
-    """One record addressed to one stream, with headers, from a service."""
+    """One record addressed to one stream, with headers, from a service; or a row's deletion."""
 
     to: Stream[T] | Table[T]
-    record: T
+    record: T | None
+    """None: a row is deleted."""
     headers: Mapping[str, bytes] = field(default_factory=dict)
+    row: Any = None
+    """What has the key of the row that is deleted; :func:`penstock.delete` makes it."""
 
 
 class Connector(Protocol):

@@ -1,6 +1,6 @@
 """What a service's function gives, made ready to send: the stream, the key, the bytes."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from penstock.core.codec import JsonCodec
@@ -10,9 +10,9 @@ from penstock.core.topic import Partitioning
 __all__ = ["Outputs", "Send", "Sent"]
 
 Sent: TypeAlias = tuple[
-    str, bytes | None, bytes, Sequence[tuple[str, bytes | None]], Partitioning | None
+    str, bytes | None, bytes | None, Sequence[tuple[str, bytes | None]], Partitioning | None
 ]
-"""Topic, key, value, headers and partitioning (None: by key) of one output."""
+"""Topic, key, value (None: a deletion), headers and partitioning (None: by key) of one output."""
 
 
 class Send(Protocol):
@@ -72,7 +72,7 @@ class Outputs:
             return [(route.topic, route.key(result), route.encode(result), (), route.partitioning)]
         if isinstance(result, Output):
             return [self._addressed(result)]
-        if isinstance(result, Iterable) and not isinstance(result, str | bytes):
+        if isinstance(result, Iterable) and not isinstance(result, str | bytes | Mapping):
             return [self._one(item) for item in result if item is not None]
         raise self._no_stream(result)
 
@@ -88,12 +88,14 @@ class Outputs:
         route, record = self._by_name.get(output.to.name), output.record
         if route is None:
             raise TypeError(f"it sends to {output.to.name!r}, which is not in its writes=...")
+        headers = tuple(output.headers.items())
+        if record is None and output.row is not None:
+            return (route.topic, route.key(output.row), None, headers, None)
         if type(record) is not output.to.record.cls:
             raise TypeError(
                 f"it sends a {type(record).__name__} to {output.to.name!r}, "
                 f"which holds {output.to.record.name}"
             )
-        headers = tuple(output.headers.items())
         return (route.topic, route.key(record), route.encode(record), headers, route.partitioning)
 
     def _no_stream(self, item: Any) -> TypeError:

@@ -17,6 +17,7 @@ from penstock.core.eventtimes import EventTimes
 from penstock.core.graph import Graph, OnLog, Service, Stream, Table
 from penstock.core.report import Counts
 from penstock.core.rollup.late import LATE_RECORD, LateRecord
+from penstock.core.rowkey import row_of
 from penstock.core.topic import TopicSpec
 from penstock.core.units import duration
 from penstock.services.states import States
@@ -128,13 +129,23 @@ class Driver:
         self._append(stream, key, value, at, headers)
         self._engine.flow()
 
+    def delete(self, table: Table[Any], key: Any) -> None:
+        """Append the deletion of a table's row and let the services handle it.
+
+        ``key`` is one of :meth:`table`: the key field's value, or a tuple of them.
+        """
+        row = row_of(table.record.schema, key)
+        self.pipe_raw(table, self._codecs[table.name].key(row), None)
+
     def read(self, stream: Stream[T] | Table[T]) -> list[T]:
         """Return the records that came since the last reading, in order within each partition.
 
-        DataError where bytes that were piped raw do not decode.
+        Deletions of a table's rows are left out. DataError where bytes that were piped raw do not
+        decode.
         """
-        decode = self._codecs[stream.name].decode
-        return [decode(raw.value()) for raw in self.read_raw(stream)]
+        decode, deletes = self._codecs[stream.name].decode, isinstance(stream, Table)
+        found = [raw.value() for raw in self.read_raw(stream)]
+        return [decode(value) for value in found if value is not None or not deletes]
 
     def read_raw(self, stream: OnLog) -> list[MemoryRecord]:
         """Return the records that came since the last reading with key, headers and place."""

@@ -3,7 +3,7 @@ from typing import Annotated, Literal
 
 import pytest
 
-from penstock import App, limits, record, send
+from penstock import App, delete, limits, record, send
 from penstock.errors import DataError
 from penstock.services.outputs import Outputs
 
@@ -105,3 +105,20 @@ def test_a_record_without_a_stream_is_refused_in_words(writes, result, says):
 def test_a_record_larger_than_its_stream_takes_is_refused():
     with pytest.raises(DataError, match="its stream takes 20"):
         outputs(small).of(Alarm("x" * 50))
+
+
+def test_the_deletion_of_a_row_has_its_key_and_no_value():
+    latest = app.table("latest", Count)
+    subject = outputs(latest)
+    given = [Count("a", 1), delete(latest, "a", headers={"why": b"old"})]
+    assert subject.of(given) == [
+        ("latest", b"a", b'{"word":"a","count":1}', (), None),
+        ("latest", b"a", None, (("why", b"old"),), None),
+    ]
+    with pytest.raises(TypeError, match=r"'latest', which is not in its writes"):
+        outputs(counts).of(delete(latest, "a"))
+
+
+def test_a_dict_is_no_iterable_of_records():
+    with pytest.raises(TypeError, match=r"it gives a dict, and writes counts \(Count\)"):
+        outputs(counts).of({"word": "a"})

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from penstock import App, Context, State, feedback, record
+from penstock import App, Context, Output, State, delete, feedback, record
 from penstock.core.report import Counts
 from penstock.errors import DataError, DefinitionError
 from penstock.testing import Driver
@@ -269,3 +269,45 @@ def test_importing_the_test_kit_brings_in_neither_kafka_nor_spark():
     code = "import sys, penstock.testing; print([m for m in ('confluent_kafka', 'pyspark') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_service_deletes_rows_of_the_table_it_writes():
+    app = App("forgetful")
+    words, latest = app.stream("words", Word), app.table("latest", Count)
+    copies = app.stream("copies", Count)
+
+    @app.service(reads=words, writes=latest)
+    def count(word: Word, total: State[int]) -> Count | Output[Count]:
+        total.set((total.get(0) + 1) % 3)
+        return Count(word.word, total.get(0)) if total.get() else delete(latest, word.word)
+
+    @app.service(reads=latest, writes=copies)
+    def copy(count: Count) -> Count:
+        return count
+
+    driver = Driver(app)
+    driver.pipe(words, *map(Word, ["a", "b", "a", "a"]))
+    assert driver.table(latest) == {"b": Count("b", 1)}
+    assert sorted(map(str, driver.read(latest))) == sorted(
+        map(str, [Count("a", 1), Count("a", 2), Count("b", 1)])
+    )
+    assert len(driver.read(copies)) == 3
+    assert driver.counts(copy) == Counts(received=4, passed=3, filtered=1, written=3)
+    driver.pipe(words, Word("a"))
+    assert driver.table(latest)["a"] == Count("a", 1)
+
+
+def test_a_test_deletes_a_row_too():
+    app = App("forgetful")
+    latest, copies = app.table("latest", Count), app.table("copies", Count)
+
+    @app.service(reads=latest, writes=copies)
+    def copy(count: Count) -> Count:
+        return count
+
+    driver = Driver(app)
+    driver.pipe(latest, Count("a", 1))
+    driver.delete(latest, "a")
+    assert (driver.table(latest), driver.table(copies)) == ({}, {"a": Count("a", 1)})
+    with pytest.raises(TypeError, match="5 is no key of Count"):
+        driver.delete(latest, 5)
