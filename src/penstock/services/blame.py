@@ -32,6 +32,8 @@ def told(error: BaseException) -> str:
         text = f"raised {type(error).__name__}"
     frames = extract_tb(error.__traceback__)
     outside = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
+    if not outside and isinstance(error, TimeoutError):
+        return str(error).removeprefix("it ")
     if not outside:
         return f"gave what cannot be used: {error}"
     return f"{text} ({PurePath(outside[-1].filename).name}:{outside[-1].lineno})"

@@ -91,6 +91,10 @@ class Outputs:
         headers = tuple(output.headers.items())
         if record is None and output.row is not None:
             return (route.topic, route.key(output.row), None, headers, None)
+        if record is None:
+            raise TypeError(
+                f"it sends None to {output.to.name!r}: delete({output.to.name}, key) deletes a row"
+            )
         if type(record) is not output.to.record.cls:
             raise TypeError(
                 f"it sends a {type(record).__name__} to {output.to.name!r}, "

@@ -117,6 +117,8 @@ def test_the_deletion_of_a_row_has_its_key_and_no_value():
     ]
     with pytest.raises(TypeError, match=r"'latest', which is not in its writes"):
         outputs(counts).of(delete(latest, "a"))
+    with pytest.raises(TypeError, match=r"delete\(latest, key\) deletes a row"):
+        subject.of(send(latest, None))
 
 
 def test_a_dict_is_no_iterable_of_records():
