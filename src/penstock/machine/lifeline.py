@@ -1,13 +1,15 @@
 """The lifeline of a child process: a pipe whose other end its parent holds while it lives.
 
 The kernel closes the parent's end when the parent dies, also by SIGKILL; the child reads the end
-of the pipe and stops.
+of the pipe and stops. On Linux one that is suspended then (SIGSTOP) is woken to do so.
 """
 
 import contextlib
+import ctypes
 import logging
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from datetime import timedelta
@@ -19,6 +21,7 @@ __all__ = ["LIFELINE_VARIABLE", "watch_lifeline"]
 LIFELINE_VARIABLE = "PENSTOCK_LIFELINE_FD"
 _GRACE = timedelta(seconds=10)
 _EXIT_STATUS = 70
+_PR_SET_PDEATHSIG = 1
 _LOG = logging.getLogger(__name__)
 
 
@@ -36,6 +39,7 @@ def watch_lifeline(
         return None
     descriptor = int(text)
     os.set_inheritable(descriptor, False)  # noqa: FBT003 - not ours to name
+    _wake_when_orphaned()
 
     def watch() -> None:
         _wait_for_end(descriptor)
@@ -49,6 +53,12 @@ def watch_lifeline(
     thread = threading.Thread(target=watch, name="lifeline", daemon=True)
     thread.start()
     return thread
+
+
+def _wake_when_orphaned() -> None:
+    """Ask Linux to let this process go on when its parent dies, should it be suspended then."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGCONT, 0, 0, 0)
 
 
 def _end() -> None:

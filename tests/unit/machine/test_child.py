@@ -203,6 +203,15 @@ def test_a_child_stops_when_its_parent_is_killed(log: Path, grace: str, manners:
     assert wait_until_dead(pid, timeout=LIMIT)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel is asked to wake it")
+def test_a_child_that_is_suspended_stops_too_when_its_parent_is_killed(log: Path) -> None:
+    parent, pid = start_parent(log, python(WATCHING, "60", "obey"))
+    os.kill(pid, signal.SIGSTOP)
+    parent.kill()
+    parent.communicate()
+    assert wait_until_dead(pid, timeout=LIMIT)
+
+
 def test_without_a_parent_to_watch_nothing_is_watched() -> None:
     code = "from penstock.machine.lifeline import watch_lifeline; print(watch_lifeline(print))"
     answer = subprocess.run(python(code), capture_output=True, text=True, check=True)
