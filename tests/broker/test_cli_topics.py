@@ -91,6 +91,8 @@ def test_a_topic_that_is_not_there_is_an_error_with_the_nearest(penstock, words)
         (["--from", "earliest", "--where", "count>=5", "--where", "word=w0"], [6, 9]),
         (["--from", "earliest", "--grep", '"count":[12]}'], [1, 2]),
         (["--from", "earliest", "--partition", "0", "--limit", "1"], [0]),
+        (["-n", "2"], [8, 9]),
+        (["-n", "100"], range(10)),
     ],
 )
 def test_tail_starts_anywhere_and_filters(penstock, words, flags, expected):

@@ -3,8 +3,11 @@
 import argparse
 import re
 from collections.abc import Callable, Iterator
+from heapq import nlargest
 from itertools import islice
+from operator import itemgetter
 
+from penstock.backbone.logrange import Last, Start
 from penstock.cli.arguments import add_app, add_json, command
 from penstock.cli.conditions import read_condition
 from penstock.cli.moments import START_HELP, read_start
@@ -16,17 +19,16 @@ from penstock.errors import ConfigurationError
 
 __all__ = ["add_tail"]
 
-_DEFAULT_START = "-10"
+_DEFAULT_LAST = 10
+_LIMIT_HELP = "the newest N; with --from or --follow, stop after N"
 
 
 def add_tail(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("topic", metavar="TOPIC")
-    parser.add_argument(
-        "--from", dest="start", type=read_start, default=_DEFAULT_START, help=START_HELP
-    )
+    parser.add_argument("--from", dest="start", type=read_start, default=None, help=START_HELP)
     parser.add_argument("--follow", "-f", action="store_true", help="wait for what comes")
-    parser.add_argument("--limit", "-n", type=_count, metavar="N", help="stop after N records")
+    parser.add_argument("--limit", "-n", type=_count, metavar="N", help=_LIMIT_HELP)
     parser.add_argument(
         "--partition", type=int, action="append", metavar="P", help="only this one (repeatable)"
     )
@@ -72,7 +74,7 @@ def _tail(session: Session) -> int:
         arguments = session.arguments
         records = LogReader(connection).read(
             arguments.topic,
-            start=arguments.start,
+            start=_start(arguments),
             partitions=arguments.partition,
             follow=arguments.follow,
             committed=not arguments.uncommitted,
@@ -80,9 +82,29 @@ def _tail(session: Session) -> int:
             when_trimmed="skip",
         )
         found = (shown for shown in map(decode, records) if _wanted(session, shown))
-        for shown in _until(islice(found, arguments.limit), stop):
+        for shown in _until(_limited(found, arguments), stop):
             write(shown)
         return stop.exit_code
+
+
+def _start(arguments: argparse.Namespace) -> Start:
+    if arguments.start is not None:
+        return arguments.start  # type: ignore[no-any-return] # argparse has read it
+    return Last(_DEFAULT_LAST if arguments.follow else arguments.limit or _DEFAULT_LAST)
+
+
+def _limited(found: Iterator[Shown], arguments: argparse.Namespace) -> Iterator[Shown]:
+    """Give as many as are asked for: the first, or the newest where no start was given."""
+    if arguments.limit is None or arguments.start is not None or arguments.follow:
+        return islice(found, arguments.limit)
+    numbered = ((_written_at(shown), number, shown) for number, shown in enumerate(found))
+    newest = nlargest(arguments.limit, numbered, key=itemgetter(0, 1))
+    return (shown for _, _, shown in reversed(newest))
+
+
+def _written_at(shown: Shown) -> float:
+    at = shown.record.timestamp_at
+    return at.timestamp() if at else 0.0
 
 
 def _until(found: Iterator[Shown], stop: Stop) -> Iterator[Shown]:
