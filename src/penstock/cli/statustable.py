@@ -27,7 +27,8 @@ def part_rows(overview: Overview) -> Iterator[tuple[str, ...]]:
     """Yield a row for each part."""
     for run in overview.runs:
         for part in run.parts:
-            yield run.app, part.part, part.process, part.kind, part.state, *_numbers(part)
+            process = _process(run, part)
+            yield run.app, part.part, process, part.kind, part.state, *_numbers(part)
 
 
 def _numbers(part: PartStatus) -> tuple[str, ...]:
@@ -47,4 +48,9 @@ def fact_rows(overview: Overview) -> Iterator[tuple[str, ...]]:
     for run in overview.runs:
         for part in run.parts:
             for fact, value in part.detail.items():
-                yield run.app, part.part, part.process, fact, value
+                yield run.app, part.part, _process(run, part), fact, value
+
+
+def _process(run: RunStatus, part: PartStatus) -> str:
+    """Return the name of a part's process: of a plain run, which is one itself, its number."""
+    return str(run.pid) if part.process == "0" else part.process

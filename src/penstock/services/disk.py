@@ -30,8 +30,9 @@ class Disk:
         self, graph: Graph, service: Service, site: Site, *, connection: Connection
     ) -> None:
         settings = site.settings.services
-        self._used = settings.state == "disk" and service.keeps_state
-        self._copies = self._used and settings.standby == "on"
+        self.used = settings.state == "disk" and service.keeps_state
+        """Whether state is here, rather than in memory."""
+        self._copies = self.used and settings.standby == "on"
         own = settings.state_dir
         self._directory = (Path(own) if own else site.places.state) / f"{graph.app}.{service.name}"
         self._changelog = graph.changelog(service)
@@ -55,7 +56,7 @@ class Disk:
 
     def shelf(self, number: int) -> "Shelf | None":
         """Open the state of a share that is to run here; None: it is in memory."""
-        if not self._used:
+        if not self.used:
             return None
         if self._standby is not None:
             self._standby.give(number)

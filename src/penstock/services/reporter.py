@@ -16,7 +16,7 @@ from penstock.core.exposition import series
 from penstock.core.graph import Service
 from penstock.core.panes.panecounts import PANE_KINDS
 from penstock.core.report import Counts, PartReport, PartState
-from penstock.errors import PenstockError, TransientError
+from penstock.errors import PenstockError, TransientError, UserCodeError
 from penstock.services.measures import Rising
 from penstock.services.worker import Worker
 
@@ -68,8 +68,7 @@ class Reporter:
     ) -> None:
         self._done.set()
         self._thread.join()
-        reason = error.message if isinstance(error, PenstockError) else repr(error) if error else ""
-        self._site.report(self._report("failed" if error else "stopped", reason))
+        self._site.report(self._report("failed" if error else "stopped", _why(error)))
 
     def _run(self) -> None:
         while True:
@@ -177,6 +176,8 @@ class Reporter:
         if retrying := [each.words(now_at) for each in assignment.retries()]:
             detail["retrying"] = _several(retrying)
         detail |= {name: str(number) for name, number in self._facts().items()}
+        if "keys" in detail and self._worker.disk.used:
+            detail["keys"] = f"about {detail['keys']}"  # RocksDB's estimate
         if watermark := self._event_times().words(time.time()):
             detail["watermark"] = watermark
         if skipped := self._worker.measures.skipped.offsets:
@@ -184,6 +185,13 @@ class Reporter:
         if dead := assignment.last_dead_letter:
             detail["last dead letter"] = dead
         return detail
+
+
+def _why(error: BaseException | None) -> str:
+    """Return why a service ended, with the record where it was one's."""
+    if isinstance(error, UserCodeError):
+        return f"{error.message}, {error.detail}"
+    return error.message if isinstance(error, PenstockError) else repr(error) if error else ""
 
 
 def _several(texts: Sequence[str]) -> str:

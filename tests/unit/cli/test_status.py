@@ -6,6 +6,7 @@ import socket
 from contextlib import ExitStack
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 
 from penstock.cli.main import main
@@ -75,6 +76,14 @@ def test_where_all_is_well_the_parts_and_what_they_say_are_shown(project, capsys
         "plant\tcount\tcount\tpanes\t1 early, 2 on time, 0 late, 1 withdrawn",
     ]
     assert "plant: penstock dev, process 42, up " in shown.err
+
+
+def test_plain_runs_of_one_part_are_told_apart_by_their_process(project, capsys):
+    project.run(msgspec.structs.replace(COUNT, process="0"))
+    assert main(["status"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[1].split("\t")[2] == "42"
+    assert shown[4].startswith("plant\tcount\t42\tbatch")
 
 
 def test_as_json_it_is_one_document(project, capsys):

@@ -26,6 +26,13 @@ class _Part:
     heard_at: float = 0.0
     earlier: Counts = field(default_factory=Counts)
     restarts: int = 0
+    last_end: str = ""
+    """Why its process died last."""
+
+    @property
+    def again(self) -> str:
+        """Return why it starts again; empty: it is the first time."""
+        return self.last_end and f"starting again after {self.last_end}"
 
     def enter(self, state: Shown, reason: str, now: float) -> bool:
         """Change the state; return whether that is news."""
@@ -58,20 +65,21 @@ class Board:
             if part is None:
                 return False
             part.report, part.heard_at, part.kind = report, self._clock(), report.kind
-            return part.enter(report.state, report.reason, self._clock())
+            reason = report.reason or (part.again if report.state == "starting" else "")
+            return part.enter(report.state, reason, self._clock())
 
     def started(self, process: str) -> None:
         """Take note that a process was started."""
         with self._lock:
             for part in self._of(process):
-                part.enter("starting", "", self._clock())
+                part.enter("starting", part.again, self._clock())
 
     def died(self, process: str, reason: str) -> None:
         """Take note that a process died and will be started again."""
         with self._lock:
             for part in self._of(process):
                 _keep_counts(part)
-                part.restarts += 1
+                part.restarts, part.last_end = part.restarts + 1, reason
                 part.enter("restarting", reason, self._clock())
 
     def ended(self, process: str) -> None:
@@ -99,6 +107,7 @@ def _status(part: _Part, *, process: str, name: str, now: float) -> PartStatus:
     silent = now - part.heard_at if report else None
     if state == "running" and silent is not None and silent >= SILENT_SECONDS:
         state, reason = "degraded", f"it has not reported for {span_text(silent)}"
+    last_end = {"last end": part.last_end} if part.last_end else {}
     return PartStatus(
         process=process,
         part=name,
@@ -112,7 +121,7 @@ def _status(part: _Part, *, process: str, name: str, now: float) -> PartStatus:
         rate_in=report.rate_in if report else 0.0,
         rate_out=report.rate_out if report else 0.0,
         lag=report.lag if report else None,
-        detail=report.detail if report else {},
+        detail=(report.detail if report else {}) | last_end,
         metrics=report.metrics if report else {},
     )
 

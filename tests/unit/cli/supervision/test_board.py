@@ -108,3 +108,19 @@ def test_a_part_that_has_ended_is_well():
     board.ended("count-1")
     (row,) = board.rows()
     assert (row.state, row.reason, row.healthy) == ("ended", "the file has ended", True)
+
+
+def test_a_part_that_starts_again_says_why_until_it_runs_and_remembers_it():
+    board = Board(COUNT, clock=Clock())
+    board.died("count-1", "exit code 1: count raised ValueError: no: at words[0] offset 5")
+    assert board.rows()[0].why.startswith("exit code 1: count raised ValueError")
+    board.started("count-1")
+    (row,) = board.rows()
+    assert (row.state, row.healthy) == ("starting", False)
+    assert row.why.startswith("starting again after exit code 1: count raised ValueError")
+    board.take(report("starting"), process="count-1")
+    assert board.rows()[0].why == row.why
+    board.take(report(), process="count-1")
+    (row,) = board.rows()
+    assert (row.state, row.why) == ("running", "")
+    assert row.detail["last end"].endswith("at words[0] offset 5")
