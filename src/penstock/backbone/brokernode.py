@@ -107,7 +107,8 @@ class BrokerNode:
             f"the embedded broker in {self.directory} {problem}{f': {why}' if why else ''}",
             code=code,
             detail="\n  ".join(said) or "it said nothing",
-            hint=f"read {self.log}; to begin anew, delete {self.cluster_directory}",
+            hint=f"start it again; if it fails again, read {self.log}; "
+            f"only to begin anew, without its records, delete {self.cluster_directory}",
         )
 
     def _log_end(self) -> list[str]:

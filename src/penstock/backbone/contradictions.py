@@ -104,7 +104,8 @@ def _partition_obstacle(spec: TopicSpec, state: TopicState, *, repartition: bool
     if spec.partitioning == "key" and not repartition:
         return (
             "more partitions send the same key elsewhere, which breaks the order of its records "
-            "and the state kept for it; ask for it with --repartition"
+            "and the state kept for it; if that is meant: "
+            "penstock topics apply APP --change --repartition"
         )
     return ""
 

@@ -18,7 +18,7 @@ from penstock.backbone.logrecord import RawRecord
 from penstock.core.graph import Graph, Service
 from penstock.core.state import Here
 from penstock.errors import DataError, PenstockError
-from penstock.services.blame import RAISED, coordinates_of
+from penstock.services.blame import RAISED, TookTooLongError, coordinates_of
 from penstock.services.calls import Calls, bind_calls
 from penstock.services.outputs import Send, Sent
 from penstock.services.reactions import Hold
@@ -222,7 +222,7 @@ class AsyncStep(Step):
         except TimeoutError as error:
             if not limit.expired():
                 raise  # the user's own
-            raise TimeoutError(f"it took longer than {seconds:g}s") from error
+            raise TookTooLongError(f"took longer than its timeout of {seconds:g}s") from error
 
     def _done(self, result: Any) -> Any:
         return self._runner.run(self._within(result))

@@ -7,7 +7,7 @@ from traceback import extract_tb
 from penstock.backbone.logrecord import RawRecord
 from penstock.core.deadletter import Coordinates
 
-__all__ = ["LOG", "RAISED", "coordinates_of", "told"]
+__all__ = ["LOG", "RAISED", "TookTooLongError", "coordinates_of", "told"]
 
 RAISED = (Exception, SystemExit)
 """What the user's code may raise. To end the process is not its business: it is one record's end.
@@ -19,6 +19,10 @@ LOG.addHandler(logging.NullHandler())
 _PACKAGE = str(PurePath(__file__).parent.parent)
 
 
+class TookTooLongError(TimeoutError):
+    """A call was given up after its timeout; the text says after which."""
+
+
 def coordinates_of(raw: RawRecord) -> Coordinates:
     """Return where a record stands on the log."""
     return Coordinates(raw.topic() or "", raw.partition() or 0, raw.offset() or 0)
@@ -26,14 +30,14 @@ def coordinates_of(raw: RawRecord) -> Coordinates:
 
 def told(error: BaseException) -> str:
     """Return an exception as words: its type, its text, and the line it came from."""
+    if isinstance(error, TookTooLongError):
+        return str(error)
     try:
         text = f"raised {type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - even the text of a user's exception is the user's code
         text = f"raised {type(error).__name__}"
     frames = extract_tb(error.__traceback__)
     outside = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
-    if not outside and isinstance(error, TimeoutError):
-        return str(error).removeprefix("it ")
     if not outside:
         return f"gave what cannot be used: {error}"
     return f"{text} ({PurePath(outside[-1].filename).name}:{outside[-1].lineno})"

@@ -173,8 +173,13 @@ def open_shelf(path: Path, *, identity: str) -> Shelf:
     try:
         return Shelf(path, identity=identity)
     except Exception as error:
+        in_the_way = path.exists() and not path.is_dir()
+        why = "a file is where its directory should be" if in_the_way else str(error)
         raise TransientError(
-            f"the state in {path} cannot be opened", code="state.disk", detail=str(error)
+            f"the state in {path} cannot be opened: {why}",
+            code="state.disk",
+            detail=str(error) if in_the_way else "",
+            hint=f"remove {path}: the state is rebuilt from its changelog",
         ) from error
 
 

@@ -152,6 +152,8 @@ class Takeover:
             try:
                 return self._attempt()
             except TransientError as error:
+                if error.message != self.trouble:
+                    LOG.warning("share %s is not up yet: %s", self.share, error)
                 self.trouble = error.message
                 self._cancelled.wait(delay)
         if self._delivery is not None:

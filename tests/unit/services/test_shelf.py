@@ -215,6 +215,18 @@ def test_copies_that_killed_workers_left_are_swept_up(path):
     assert not left.exists()
 
 
+def test_a_file_in_the_way_of_the_directory_is_named(path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("not ours")
+    with pytest.raises(TransientError) as caught:
+        opened(path)
+    assert caught.value.message == (
+        f"the state in {path} cannot be opened: a file is where its directory should be"
+    )
+    assert f"remove {path}" in caught.value.hint
+    assert path.read_text() == "not ours"
+
+
 def test_a_disk_that_cannot_be_written_is_told(path):
     path.parent.parent.mkdir(parents=True, exist_ok=True)
     path.parent.write_bytes(b"a file where a directory should be")

@@ -172,7 +172,7 @@ def test_a_call_that_takes_too_long_is_a_failure():
     driver = Driver(app)
     driver.pipe(words, Word("a", 60), Word("b", 0))
     (letter,) = driver.dead_letters()
-    assert letter.reason.endswith("took longer than 0.01s")
+    assert letter.reason.endswith("took longer than its timeout of 0.01s")
     assert letter.key == b"a"
 
 
