@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import threading
+from datetime import UTC, datetime
 
 import msgspec
 import pytest
@@ -12,6 +13,8 @@ from penstock.backbone.groups import Groups
 from penstock.backbone.producer import Producer
 from penstock.backbone.topics import Topics
 from penstock.cli.main import main
+from penstock.core.deadletter import Coordinates, dead_letter_headers
+from penstock.errors import DataError
 
 APP = """
 from penstock import App, record
@@ -107,6 +110,37 @@ def test_tail_writes_lines_and_raw_values(penstock, words):
     assert out.endswith('\tw0\t{"word":"w0","count":9}\n')
     _, out, _ = penstock("topics", "tail", words, "--from", "9", "--raw")
     assert out == '{"word":"w0","count":9}\n'
+
+
+def test_dead_letters_are_listed_with_reason_place_and_bytes(penstock, kafka, topic, tmp_path):
+    name = topic.name("app")
+    (tmp_path / "app.py").write_text(APP.format(name=name))
+    assert "no dead letters" in penstock("dead-letters", ".")[2]
+    assert penstock("topics", "apply", ".")[0] == 0
+    with Producer(kafka) as producer:
+        for offset, (part, value) in enumerate([("a", b"{"), ("b", b"\xff"), ("a", b'{"n":1}')]):
+            headers = dead_letter_headers(
+                DataError("not JSON", code="data.not-json"),
+                Coordinates(name, 0, offset),
+                part=part,
+                at=datetime(2026, 1, 1, tzinfo=UTC),
+            )
+            headers.append(("own", b"1"))
+            producer.send(f"{name}.dead-letters", key=b"k", value=value, headers=headers)
+    _, out, _ = penstock("dead-letters", ".", "--json")
+    letters = [msgspec.json.decode(line) for line in out.splitlines()]
+    assert [(each["part"], each["offset"]) for each in letters] == [("a", 0), ("b", 1), ("a", 2)]
+    assert letters[1] == {
+        "at": "2026-01-01T00:00:00+00:00", "part": "b",
+        "topic": name, "partition": 0, "offset": 1,
+        "code": "data.not-json", "reason": "not JSON",
+        "key": "k", "value": "base64:/w==", "headers": {"own": "1"},
+    }  # fmt: skip
+    _, out, _ = penstock("dead-letters", ".", "--part", "a", "-n", "1")
+    assert out.splitlines()[1].split("\t")[1:3] == ["a", f"{name}[0]@2"]
+    _, out, _ = penstock("dead-letters", ".", "--part", "a", "--raw")
+    assert out == '{\n{"n":1}\n'
+    assert penstock("dead-letters", ".", "--code", "user.raised")[1] == ""
 
 
 def test_a_partition_that_is_not_there_is_an_error(penstock, words):

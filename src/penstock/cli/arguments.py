@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from penstock.cli.session import Session
 
-__all__ = ["Run", "add_app", "add_common", "add_json", "command"]
+__all__ = ["Run", "add_app", "add_common", "add_json", "command", "read_count"]
 
 Run = Callable[[Session], int | None]
 T = TypeVar("T")
@@ -56,3 +56,10 @@ def add_app(parser: argparse.ArgumentParser, *, flag: bool = False, text: str = 
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add the choice of JSON on standard output."""
     parser.add_argument("--json", action="store_true", help="JSON on standard output")
+
+
+def read_count(text: str) -> int:
+    """Return how many are wanted; ArgumentTypeError where that is none."""
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    return int(text)

@@ -37,6 +37,7 @@ VERBS = {
     "lake": "list, describe, history, maintain",
     "topics": "list, describe, tail, produce, apply",
     "groups": "consumer groups and their lag",
+    "dead-letters": "what could not be used, why, and where it stood",
     "config": "the settings, and where they came from",
     "broker": "run the embedded broker in the foreground",
     "jars": "fetch and verify what runs on Java",
@@ -53,7 +54,8 @@ class _Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Learn the verb's own arguments first."""
         if self.verb is not None:
-            module, self.verb = import_module(f"penstock.cli.{self.verb}"), None
+            name, self.verb = self.verb.replace("-", ""), None
+            module = import_module(f"penstock.cli.{name}")
             module.register(self)
         return super().parse_known_args(args, namespace)
 

@@ -8,7 +8,7 @@ from itertools import islice
 from operator import itemgetter
 
 from penstock.backbone.logrange import Last, Start
-from penstock.cli.arguments import add_app, add_json, command
+from penstock.cli.arguments import add_app, add_json, command, read_count
 from penstock.cli.conditions import read_condition
 from penstock.cli.moments import START_HELP, read_start
 from penstock.cli.records import Columns, Shown, as_json, by_type, plainly, text_of
@@ -28,7 +28,7 @@ def add_tail(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument("--from", dest="start", type=read_start, default=None, help=START_HELP)
     parser.add_argument("--follow", "-f", action="store_true", help="wait for what comes")
-    parser.add_argument("--limit", "-n", type=_count, metavar="N", help=_LIMIT_HELP)
+    parser.add_argument("--limit", "-n", type=read_count, metavar="N", help=_LIMIT_HELP)
     parser.add_argument(
         "--partition", type=int, action="append", metavar="P", help="only this one (repeatable)"
     )
@@ -50,12 +50,6 @@ def add_tail(parser: argparse.ArgumentParser) -> None:
     add_app(parser, flag=True, text="decode and check by the types of this application")
     add_json(parser)
     command(parser, _tail)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
-    return int(text)
 
 
 def _pattern(text: str) -> re.Pattern[str]:

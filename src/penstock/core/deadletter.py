@@ -1,12 +1,20 @@
 """What a dead letter says: the original record unchanged, and headers with reason and place."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from penstock.core.topic import TopicSpec
 from penstock.errors import PenstockError
 
-__all__ = ["HEADER_PREFIX", "Coordinates", "dead_letter_headers", "dead_letter_topic"]
+__all__ = [
+    "HEADER_PREFIX",
+    "Coordinates",
+    "DeadLetter",
+    "dead_letter_headers",
+    "dead_letter_topic",
+    "read_letter",
+]
 
 HEADER_PREFIX = "penstock."
 _REASON_LIMIT = 2000
@@ -24,6 +32,22 @@ class Coordinates:
     def __str__(self) -> str:
         """Return ``topic[partition]@offset``."""
         return f"{self.topic}[{self.partition}]@{self.offset}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """A record that could not be used: why, where it stood, and what it was."""
+
+    code: str
+    reason: str
+    part: str
+    at: str
+    """When it was given up, RFC 3339."""
+    coordinates: Coordinates
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    """The record's own headers."""
 
 
 def dead_letter_topic(app: str) -> TopicSpec:
@@ -45,3 +69,32 @@ def dead_letter_headers(
         "at": at.isoformat(),
     }
     return [(HEADER_PREFIX + name, text.encode()) for name, text in texts.items()]
+
+
+def read_letter(
+    key: bytes | None, value: bytes | None, headers: Iterable[tuple[str, bytes | None]]
+) -> DeadLetter:
+    """Return what a record of a dead-letter topic says; where others wrote it, what is there."""
+    own, marks = [], {}
+    for name, text in headers:
+        if name.startswith(HEADER_PREFIX):
+            marks[name.removeprefix(HEADER_PREFIX)] = (text or b"").decode(errors="replace")
+        else:
+            own.append((name, text))
+    place = Coordinates(
+        marks.get("topic", ""), _number(marks.get("partition")), _number(marks.get("offset"))
+    )
+    return DeadLetter(
+        code=marks.get("code", ""),
+        reason=marks.get("reason", ""),
+        part=marks.get("part", ""),
+        at=marks.get("at", ""),
+        coordinates=place,
+        key=key,
+        value=value,
+        headers=tuple(own),
+    )
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text is not None and text.isdecimal() else -1
