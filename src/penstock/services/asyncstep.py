@@ -75,7 +75,7 @@ class AsyncStep(Step):
         self._frames = [self._frame() for _ in range(service.concurrency)]
         self._runner = asyncio.Runner()
         # A task of a test is never closed: its loop is, when it is let go.
-        self._finish_loop = weakref.finalize(self, self._runner.close)
+        self._finish_loop = weakref.finalize(self, _finish, self._runner)
 
     def close(self) -> None:
         """End: call the user's ``close``, then end the event loop."""
@@ -243,3 +243,13 @@ async def _collected(result: Any) -> Any:
     if inspect.isasyncgen(result):
         return [item async for item in result]
     return await result if inspect.isawaitable(result) else result
+
+
+def _finish(runner: asyncio.Runner) -> None:
+    """End an event loop; one that was let go may be found while another one runs here."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        runner.close()
+    else:
+        runner.get_loop().close()

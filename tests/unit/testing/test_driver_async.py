@@ -1,6 +1,8 @@
 """Async services in the driver: several calls at a time, in order per key, exactly once."""
 
 import asyncio
+import gc
+import sys
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 
@@ -246,3 +248,31 @@ def test_event_timers_go_off_between_the_records_they_stand_between():
 @pytest.mark.parametrize("options", [{"concurrency": 0}, {"timeout": "0s"}])
 def test_limits_that_allow_nothing_are_a_problem(options):
     assert [problem.code for problem in check(Slow(**options).app.graph)] == ["service.concurrency"]
+
+
+def test_a_service_let_go_while_another_loop_runs_leaves_nothing_behind(monkeypatch):
+    complaints = []
+    monkeypatch.setattr(sys, "unraisablehook", complaints.append)
+
+    def handled():
+        app = App("demo")
+        words = app.stream("words", Word)
+
+        @app.service(reads=words)
+        async def hear(word: Word) -> None:
+            await asyncio.sleep(0)
+
+        Driver(app).pipe(words, Word("a", 1))
+
+    gc.collect()
+    gc.disable()
+    try:
+        handled()
+
+        async def collect():
+            gc.collect()
+
+        asyncio.run(collect())
+    finally:
+        gc.enable()
+    assert complaints == []
