@@ -5,6 +5,7 @@ import doctest
 import importlib.util
 import re
 import shlex
+import subprocess
 import sys
 import types
 from collections.abc import Iterator
@@ -88,6 +89,17 @@ def test_the_application_on_the_front_page_runs_and_has_no_problems(module):
 )
 def test_the_python_of_other_pages_runs_and_gives_what_they_say(page, module):
     assert run_page(page, module) > 0
+
+
+def test_the_application_of_the_guide_to_pipelines_loads_where_no_spark_runs(tmp_path):
+    code = [text for _, text in blocks(DOCS / "pipelines.md", "python") if text[:3] != ">>>"]
+    (tmp_path / "shop.py").write_text("\n".join(code))
+    command = [sys.executable, "-m", "penstock.cli", "check", "shop.py"]
+    done = subprocess.run(
+        command, check=False, cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert done.stdout.startswith("ok: shop has ")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -28,6 +28,11 @@ _NOT_THERE = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 _UNEXPECTED = re.compile(r"(?:(\w+)\.)?(\w+)\(\) got an unexpected keyword argument '(\w+)'")
 _POSITIONAL = re.compile(r"(?:(\w+)\.)?(\w+)\(\) takes (?:from )?\d.* positional arguments? but ")
 _BRACKETS = re.compile(r"Too (?:few|many) arguments for <class 'penstock\.[\w.]+\.(\w+)'>")
+_NO_SPARK = "[SESSION_OR_CONTEXT_NOT_EXISTS]"
+_LATER = (
+    "there is no Spark while an application is loaded: build columns inside the function, "
+    "and give a UDF's type as DoubleType(), not as text"
+)
 _WRITTEN = {
     "record": 'with parentheses: @record(key="...")',
     "service": "@app.service(reads=...) above it, or app.service(reads=...)(it)",
@@ -139,7 +144,19 @@ def _place(error: BaseException, root: Path) -> Place | None:
     return next(own, places[0] if places else None)
 
 
+def _wants_spark(error: BaseException) -> bool:
+    """Return whether PySpark raised it for want of a session: with its code, or as an assertion."""
+    if not isinstance(error, AssertionError):
+        return _NO_SPARK in str(error)
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_globals["__name__"].startswith("pyspark.")
+
+
 def _hint(error: BaseException, names: Iterable[str]) -> str:
+    if _wants_spark(error):
+        return _LATER
     if isinstance(error, NameError) and error.name:
         return did_you_mean(error.name, [name for name in names if not name.startswith("_")])
     if isinstance(error, AttributeError) and error.name:

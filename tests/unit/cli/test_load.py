@@ -118,3 +118,21 @@ def test_future_annotations_are_kept_when_a_file_is_run_again(project):
         "record.key-unknown",
         "app.raised",
     ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['F.hour("at")', 'F.col("at")', 'F.pandas_udf("double")(lambda values: values)'],
+)
+def test_what_needs_spark_before_there_is_one_is_said_to_belong_into_the_function(project, line):
+    (project / "app.py").write_text(f"from pyspark.sql import functions as F\n{ONE}it = {line}\n")
+    (problem,) = problems(".")
+    assert (problem.code, problem.place.line) == ("app.raised", 4)
+    assert "build columns inside the function" in problem.hint
+    assert "DoubleType()" in problem.hint
+
+
+def test_an_assertion_of_the_application_itself_says_nothing_of_spark(project):
+    (project / "app.py").write_text(f"{ONE}assert not app\n")
+    (problem,) = problems(".")
+    assert problem.hint == ""
