@@ -13,13 +13,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pyspark.errors import PySparkException
 
-from penstock import day, record
+from penstock import App, day, record
 from penstock.backbone.logrange import LATEST, Last
 from penstock.cli.main import main
 from penstock.errors import ConfigurationError, TransientError
 from penstock.machine.configfile import load_configuration
 from penstock.machine.processes import session_members
-from penstock.pipelines.laketable import make_table, stored_rows
+from penstock.pipelines.laketable import defaulted, make_table, stored_rows
 from penstock.pipelines.query import QuerySpan, _closed_session, ask
 from penstock.pipelines.snapshot import changes
 from penstock.pipelines.sqlgate import allowed_query
@@ -143,6 +143,31 @@ def test_a_table_of_the_lake_is_read_as_it_was(shop):
         shop.rows("select * from kept version as of 9")
     with pytest.raises(ConfigurationError):
         shop.rows("select * from kept timestamp as of '1999-01-01'")
+
+
+def test_rows_that_are_older_than_a_field_have_its_default(spark, tmp_path):
+    @record(key="word")
+    class Old:
+        word: str
+
+    @record(key="word")
+    class New:
+        word: str
+        unit: str = "K"
+        note: str | None = None
+
+    path = str(tmp_path / "units")
+    old, new = App("a").lake("units", Old), App("b").lake("units", New)
+    make_table(spark, old, path)
+    spark.sql("select 'a' as word").write.format("delta").mode("append").save(path)
+    before = defaulted(spark.read.format("delta").load(path), new)
+    assert [tuple(row) for row in before.collect()] == [("a", "K", None)]
+    make_table(spark, new, path)
+    rows = spark.sql("select 'b' as word, 'C' as unit, cast(null as string) as note")
+    rows.write.format("delta").mode("append").save(path)
+    after = defaulted(spark.read.format("delta").load(path), new)
+    assert [row.word for row in after.where("unit = 'K'").collect()] == ["a"]
+    assert sorted(tuple(row) for row in after.collect()) == [("a", "K", None), ("b", "C", None)]
 
 
 def test_values_of_every_kind_come_out_as_plain_values(shop):

@@ -25,6 +25,7 @@ from penstock.pipelines.schema import frame_type
 from penstock.pipelines.sqltext import Sql, coalesce, name
 
 __all__ = [
+    "defaulted",
     "empty_rows",
     "is_conflict",
     "lake_path",
@@ -120,6 +121,16 @@ def lake_rows(spark: SparkSession, data: Lake[Any], path: str, *, streaming: boo
 def lake_type(data: Lake[Any]) -> sql.StructType:
     """Return the columns of a table."""
     return sql.StructType(_columns(data))
+
+
+def defaulted(rows: DataFrame, data: Lake[Any]) -> DataFrame:
+    """Return all columns of a table; fields that are newer than a row have their defaults."""
+    fields = {field.name: field for field in data.record.schema.fields}
+    there = [with_default(fields[each]) if each in fields else name(each) for each in rows.columns]
+    newer = [field for field in fields.values() if field.name not in rows.columns]
+    return rows.selectExpr(
+        *there, *(f"{default_value(field)} as {name(field.name)}" for field in newer)
+    )
 
 
 def with_default(field: Field) -> Sql:

@@ -26,7 +26,7 @@ from penstock.errors import ConfigurationError, PenstockError, TransientError
 from penstock.machine.configfile import Loaded
 from penstock.pipelines.batch import settled_range
 from penstock.pipelines.failures import first_lines
-from penstock.pipelines.laketable import empty_rows, lake_path, table_exists
+from penstock.pipelines.laketable import defaulted, empty_rows, lake_path, table_exists
 from penstock.pipelines.reading import REJECTED, latest_records, records, topic_rows
 from penstock.pipelines.session import session, session_beside
 from penstock.pipelines.sqlgate import AllowedQuery, Relation
@@ -138,7 +138,7 @@ def _lake_frame(spark: SparkSession, data: Lake[Any], relation: Relation, path: 
     if relation.timestamp is not None:
         reader = reader.option("timestampAsOf", relation.timestamp)
     found: DataFrame = reader.load(path)
-    return found
+    return defaulted(found, data)
 
 
 def _log_frame(

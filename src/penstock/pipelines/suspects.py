@@ -1,8 +1,9 @@
-"""Rows on which the gate without Python may not be of the codec's opinion: few, or none.
+"""What of a range is no record, or may not be one, found in this process and without Spark.
 
-A sweep after real-time mode must ask that gate, and a job of Spark's beside a query that answers in
-a millisecond is felt by it for seconds. So the codec looks first, in this process. What it takes
-and what has none of the marks below is a record for both gates (see ``nativegate``).
+A job of Spark's takes longer than reading a small batch again, and holds up the reports meanwhile.
+After real-time mode a sweep must ask the gate without Python, and a job beside a query that answers
+in a millisecond is felt by it for seconds; so the codec looks first. What it takes and what has
+none of the marks below is a record for both gates (see ``nativegate``).
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,7 @@ from penstock.pipelines.columns import bounds
 from penstock.pipelines.gate import codec_gate
 from penstock.pipelines.reading import OffsetRange
 
-__all__ = ["marked", "suspicious_range"]
+__all__ = ["marked", "refused_records", "suspicious_range"]
 
 _LONG = 1000
 """Bytes; a number that Spark's parser finds too long is longer."""
@@ -38,27 +39,37 @@ def suspicious_range(
     """Return the part of a range outside which every row is a record, whoever judges."""
     if data.record.schema.holds("decimal"):
         return dict(over)
-    gate = codec_gate(data)
-    first, last = ({number: span[at] for number, span in over.items()} for at in (0, 1))
-    batches = LogReader(connection).batches(
-        data.topic.name, start=Offset(first), end=Offset(last), partitions=sorted(over)
-    )
     found: dict[int, tuple[int, int]] = {}
-    for number, offset in (place for batch in batches for place in _suspects(gate, batch)):
+    for raw in _chosen(connection, data, over, doubting=True):
+        number, offset = raw.partition() or 0, raw.offset() or 0
         low, _ = found.get(number, (offset, offset))
         found[number] = (low, offset + 1)
     return found
 
 
-def _suspects(gate: CodecGate, batch: Sequence[RawRecord]) -> Iterator[tuple[int, int]]:
+def refused_records(connection: Connection, data: OnLog, over: OffsetRange) -> Iterator[RawRecord]:
+    """Yield the records of a range that the codec refuses, in the order of each partition."""
+    return _chosen(connection, data, over, doubting=False)
+
+
+def _chosen(
+    connection: Connection, data: OnLog, over: OffsetRange, *, doubting: bool
+) -> Iterator[RawRecord]:
+    gate = codec_gate(data)
+    first, last = ({number: span[at] for number, span in over.items()} for at in (0, 1))
+    batches = LogReader(connection).batches(
+        data.topic.name, start=Offset(first), end=Offset(last), partitions=sorted(over)
+    )
+    return (raw for batch in batches for raw in _refused(gate, batch, doubting=doubting))
+
+
+def _refused(gate: CodecGate, batch: Sequence[RawRecord], *, doubting: bool) -> Iterator[RawRecord]:
     keys = pa.array([raw.key() for raw in batch], pa.binary())
     values = pa.array([raw.value() for raw in batch], pa.binary())
     (judged,) = gate([pa.RecordBatch.from_arrays([keys, values], ["key", "value"])])
-    refused = judged.column(judged.num_columns - 1)
-    doubted = pc.or_(pc.fill_null(refused, False), marked(values))  # noqa: FBT003
-    for raw, doubt in zip(batch, doubted.to_pylist(), strict=True):
-        if doubt:
-            yield raw.partition() or 0, raw.offset() or 0
+    refused = pc.fill_null(judged.column(judged.num_columns - 1), False)  # noqa: FBT003
+    chosen = pc.or_(refused, marked(values)) if doubting else refused
+    return (raw for raw, chose in zip(batch, chosen.to_pylist(), strict=True) if chose)
 
 
 def marked(values: pa.Array) -> pa.Array:
