@@ -1,4 +1,4 @@
-"""``penstock check``: every problem of an application, before anything starts."""
+"""``penstock check``: every problem of an application and its settings, before anything starts."""
 
 import argparse
 from typing import Any
@@ -10,7 +10,7 @@ from penstock.cli.terminal import problem_text, shortened
 from penstock.core.check import check
 from penstock.core.draw import counted
 from penstock.core.graph import Graph
-from penstock.errors import DefinitionError, Problem
+from penstock.errors import ConfigurationError, DefinitionError, Problem
 
 __all__ = ["register"]
 
@@ -29,6 +29,7 @@ def _check(session: Session) -> int:
         problems = check(graph)
     except DefinitionError as error:
         problems = list(error.problems)
+    problems += _configured_wrongly(session)
     terminal = session.terminal
     if session.arguments.json:
         app = graph.app if graph else None
@@ -41,6 +42,16 @@ def _check(session: Session) -> int:
             terminal.line(problem_text(problem))
         terminal.failure(f"{len(problems)} problem{'' if len(problems) == 1 else 's'}")
     return 1 if problems else 0
+
+
+def _configured_wrongly(session: Session) -> list[Problem]:
+    """Return what keeps the configuration from being read, as one problem."""
+    try:
+        _ = session.loaded
+    except ConfigurationError as error:
+        detail = f"\n  {error.detail}" if error.detail else ""
+        return [Problem(error.code, f"{error.message}{detail}", error.hint)]
+    return []
 
 
 def _as_json(problem: Problem) -> dict[str, Any]:

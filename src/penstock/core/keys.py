@@ -1,5 +1,6 @@
 """The keys of the settings: their names, types and limits, and how a given value is read."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import timedelta
@@ -36,6 +37,9 @@ _CHOICES: Mapping[str, tuple[object, ...]] = {
     "spark.on_trimmed": ("stop", "skip"),
     "spark.share": ("on", "off"),
 }
+_HEAPS = frozenset({"spark.driver_memory"})
+_HEAP = re.compile(r"0*[1-9]\d*[kmgt]", re.ASCII | re.IGNORECASE)
+"""What Java takes as the size of a heap: Spark hands it on as it is."""
 _MAY_BE_ZERO = frozenset({"spark.shuffle_partitions", "services.commit_interval", "http.port"})
 
 
@@ -113,6 +117,8 @@ def read_value(key: Key, given: Any) -> Any:
     if key.name in _CHOICES and value not in _CHOICES[key.name]:
         words = ", ".join(repr(choice) for choice in _CHOICES[key.name])
         raise ValueError(f"{value!r} is none of {words}")
+    if key.name in _HEAPS and not _HEAP.fullmatch(value):
+        raise ValueError(f"{value!r} is not the size of a heap; write 512m or 2g")
     if isinstance(value, int | timedelta):
         zero = type(value)()
         if value < zero or (value == zero and key.name not in _MAY_BE_ZERO):  # type: ignore[operator]

@@ -85,6 +85,19 @@ def test_ten_mistakes_give_ten_problems_at_once_each_with_its_line(penstock, pro
     ]
 
 
+def test_a_wrong_configuration_is_a_problem_beside_those_of_the_application(penstock, project):
+    (project / "app.py").write_text(GOOD.replace('key="word"', 'key="wrd"'))
+    (project / "bad.toml").write_text('[spark]\ndriver_memory = "lots"\n[sparc]\na = 1\n')
+    answer = penstock("check", "--config", "bad.toml")
+    assert (answer.code, answer.err) == (1, "error: 2 problems\n")
+    assert "[record.key-unknown]" in answer.out
+    assert "bad.toml:2: spark.driver_memory: 'lots' is not the size of a heap" in answer.out
+    assert "'sparc.a' is not a setting" in answer.out
+    (project / "good.py").write_text(GOOD)
+    (problem,) = penstock("check", "good.py", "--config", "gone.toml", "--json").json["problems"]
+    assert "gone.toml" in problem["message"]
+
+
 def test_problems_come_as_json_too(penstock, project):
     (project / "broken.py").write_text(BROKEN)
     answer = penstock("check", "broken.py", "--json")

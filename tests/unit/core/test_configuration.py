@@ -103,6 +103,19 @@ def test_a_wrong_value_is_a_problem_that_says_where_and_why():
     ]
 
 
+@pytest.mark.parametrize("memory", ["512m", "2g", "1G", "600000k", "1t"])
+def test_the_heap_of_the_driver_is_a_size_that_java_takes(memory):
+    settings = resolve([layer("file", spark__driver_memory=memory)]).settings
+    assert settings.spark.driver_memory == memory
+
+
+@pytest.mark.parametrize("memory", ["lots", "", "2", "2gb", "1.5g", "0g", "2 g", "-1g"])
+def test_what_is_no_size_of_a_heap_is_refused_before_java_is(memory):
+    assert problems(layer("file", spark__driver_memory=memory)) == [
+        f"file!: spark.driver_memory: {memory!r} is not the size of a heap; write 512m or 2g"
+    ]
+
+
 def test_an_unknown_key_is_a_problem_with_the_nearest_name():
     assert problems(layer("file", kafka__bootstarp="x:1", kafak__brokers=1, hme="x")) == [
         "file!: 'kafka.bootstarp' is not a setting; did you mean 'kafka.bootstrap'?",
