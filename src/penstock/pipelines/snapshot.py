@@ -8,11 +8,12 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
+from pyspark.sql.types import StructType
 
 from penstock.pipelines.laketable import table_sql
 from penstock.pipelines.sqltext import Sql, all_of, literal, name
 
-__all__ = ["Change", "PartitionFiles", "Snapshot", "changes"]
+__all__ = ["Change", "PartitionFiles", "Snapshot", "changes", "types_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +71,8 @@ class Snapshot:
 
     @property
     def types(self) -> dict[str, str]:
-        """The columns and their types, in Spark's words."""
-        fields = json.loads(self._snapshot.schema().json())["fields"]
-        return {each["name"]: each["type"] for each in fields if isinstance(each["type"], str)}
+        """The columns and their types, in SQL's words."""
+        return types_of(self._snapshot.schema().json())
 
     @property
     def partition_columns(self) -> tuple[str, ...]:
@@ -101,6 +101,12 @@ class Snapshot:
             PartitionFiles(json.loads(values), count, few, size, number or 0)
             for values, count, few, size, number in sorted(found.collect())
         ]
+
+
+def types_of(schema: str) -> dict[str, str]:
+    """Return the columns of a schema, given as JSON, and their types in SQL's words."""
+    columns = StructType.fromJson(json.loads(schema))
+    return {each.name: each.dataType.simpleString() for each in columns}
 
 
 def changes(spark: SparkSession, path: str, *, limit: int) -> list[Change]:
