@@ -109,6 +109,8 @@ def test_a_table_is_kept_in_shape_under_its_writer_and_its_follower_and_read_els
         ground.send("readings", *(message(n, new) for n in range(140, 150)))
         ground.wait("more rows", lambda: len(followed_ids()) == 150)
         ground.wait("upkeep", lambda: any("upkeep" in each.detail for each in ground.reports))
+    written = {each.part: each.counts.written for each in ground.reports}
+    assert written == {"keep": 150, "follow": 150}
     assert followed_ids() == list(range(150))
     assert ids(path) == Counter(range(40, 150))
     assert files(path) < 40

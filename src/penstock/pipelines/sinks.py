@@ -44,7 +44,8 @@ def stream_writer(output: DataFrame, data: Data, site: Site, *, at_once: bool = 
     if isinstance(data, Lake):
         path = lake_path(data.name, site)
         make_table(output.sparkSession, data, path)
-        writer: Any = stored_rows(output, data).writeStream.format("delta")
+        counted = _counted(stored_rows(output, data), data.name)
+        writer: Any = counted.writeStream.format("delta")
         return writer.option("path", path).partitionBy(*data.partition_columns)
     options = topic_options(data, site) | ({"kafka.linger.ms": "0"} if at_once else {})
     return log_rows(output, data).writeStream.format("kafka").options(**options)
@@ -67,8 +68,13 @@ def once_writer(
     ``OnceSink``.
     """
     output = Output(site.connection, name, data.topic.name, data.topic.partitioning)
-    counted = rows.observe(name, F.count(F.lit(1)).alias(WRITTEN))
-    return counted.writeStream.foreachBatch(OnceSink(output, tasks=tasks, guard=guard, time=time))
+    return _counted(rows, name).writeStream.foreachBatch(
+        OnceSink(output, tasks=tasks, guard=guard, time=time)
+    )
+
+
+def _counted(rows: DataFrame, name: str) -> DataFrame:
+    return rows.observe(name, F.count(F.lit(1)).alias(WRITTEN))
 
 
 def rows_writer(output: DataFrame, site: Site) -> Any:
