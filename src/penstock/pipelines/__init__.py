@@ -6,6 +6,7 @@ engine, attempts    runs pipelines as streams; keeps one going after trouble tha
 running, joins      what one says about itself; whether its joins have a bound
 trimmed             input that was deleted before it was read
 plan, reading       a pipeline's inputs and function as a query
+refusals            why Spark refuses the plan of a function, in the words of a pipeline
 gate                rows of a topic to records, with a verdict on each
 quick, exact        the two ways to read a record: fast, and always right
 values, keys        values and keys of records, as ``core.codec`` has them

@@ -16,7 +16,6 @@ from penstock.core.graph import Archive, Data, Graph, Lake, Pipeline, RealTime, 
 from penstock.errors import DefinitionError, Problem
 from penstock.pipelines.archive import archive_rows
 from penstock.pipelines.checkpoint import Files, checkpoint_at
-from penstock.pipelines.failures import of_definition
 from penstock.pipelines.generations import Generations
 from penstock.pipelines.history import Histories
 from penstock.pipelines.kept import identity_of, kept_pieces
@@ -30,6 +29,7 @@ from penstock.pipelines.reading import (
     table_rows,
     topic_rows,
 )
+from penstock.pipelines.refusals import refusal
 from penstock.pipelines.rollups.native import native_panes, why_not_native
 from penstock.pipelines.rollups.plan import streamed_panes
 from penstock.pipelines.sinks import once_writer, stream_writer
@@ -75,7 +75,7 @@ def output_of(pipeline: Pipeline, frame_of: Callable[[Data], DataFrame]) -> Data
         inputs = (frame_of(data).alias(data.name) for data in pipeline.reads)
         result = pipeline.function(*inputs)
     except Exception as error:
-        raise of_definition(error, pipeline) from error
+        raise refusal(error, pipeline) from error
     if not isinstance(result, DataFrame):
         text = f"pipeline {pipeline.name!r} gives {type(result).__name__}, not a DataFrame"
         raise DefinitionError(
@@ -165,7 +165,7 @@ def prepared_query(
             )
         writer = writer.queryName(run.name).option("checkpointLocation", run.checkpoint)
     except Exception as error:
-        raise of_definition(error, pipeline) from error
+        raise refusal(error, pipeline) from error
     return partial(_start, _triggered(writer, pipeline, once=run.beside), pipeline, spark)
 
 
@@ -222,7 +222,7 @@ def _start(writer: Any, pipeline: Pipeline, spark: SparkSession) -> StreamingQue
     try:
         query: StreamingQuery = writer.start()
     except Exception as error:
-        raise of_definition(error, pipeline) from error
+        raise refusal(error, pipeline) from error
     return query
 
 
