@@ -68,9 +68,14 @@ class PenstockError(Exception):
         self.detail = detail
         self.hint = hint
 
+    @property
+    def title(self) -> str:
+        """What stands above detail and hint; where they are not shown, ``message`` says more."""
+        return self.message
+
     def __str__(self) -> str:
-        """Return message, code, detail and hint as text for a person."""
-        lines = [f"{self.message} [{self.code}]"]
+        """Return title, code, detail and hint as text for a person."""
+        lines = [f"{self.title} [{self.code}]"]
         if self.detail:
             lines.append(f"  {self.detail}")
         if self.hint:
@@ -83,16 +88,22 @@ class ConfigurationError(PenstockError):
 
 
 class DefinitionError(PenstockError):
-    """The application is wrong; carries every problem that was found."""
+    """The application is wrong; carries every problem that was found, the first as its message."""
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
-        count = len(problems)
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         super().__init__(
-            f"the application has {count} problem{'' if count == 1 else 's'}",
+            "".join(problem.message for problem in problems[:1]) + more,
             code="definition.invalid",
             detail="\n  ".join(str(problem) for problem in problems),
         )
         self.problems = problems
+
+    @property
+    def title(self) -> str:
+        """How many problems there are; the detail has each."""
+        count = len(self.problems)
+        return f"the application has {count} problem{'' if count == 1 else 's'}"
 
 
 class DataError(PenstockError):

@@ -103,7 +103,7 @@ class Terminal:
 
     def error(self, error: PenstockError) -> None:
         """Write an error: what, where and why, then what to do next."""
-        self.failure(f"{error.message} [{error.code}]")
+        self.failure(f"{error.title} [{error.code}]")
         if isinstance(error, DefinitionError):
             for problem in error.problems:
                 self._say(indented(problem_text(problem)))
