@@ -31,6 +31,7 @@ handover            who writes the output, before and after that
 switchover          a table, lake table or stream made that of the new one
 batch, taskcount    the same function over a finished range, and how far it is
 failures            Spark's errors in the families of ``penstock.errors``
+pythontrace         the Python exception in the text of such an error
 expressions         ``core.expression`` on Spark
 schema, sqltext     record types, and pieces of SQL, in Spark's words
 ==================  ==================================================================

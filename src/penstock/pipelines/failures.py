@@ -15,6 +15,8 @@ from penstock.errors import (
     Problem,
     TransientError,
 )
+from penstock.pipelines.pythontrace import Raised, raised_in
+from penstock.pipelines.session import session_log
 
 __all__ = ["REFUSED_OUTPUT", "TRIMMED", "UNKNOWN", "first_lines", "of_definition", "of_query"]
 
@@ -40,6 +42,7 @@ _OURS = re.compile(
 )
 """An error of the house that a Python worker or a callback raised, as Spark passes it on."""
 _BAD_RECORD = frozenset({"data.too-large", "data.refused"})
+_CAUSED = "Caused by: "
 _SQLSTATE = re.compile(r" SQLSTATE: \w{5}")
 
 
@@ -72,9 +75,13 @@ def of_query(error: Exception, pipeline: Pipeline) -> PenstockError:
     what = f"pipeline {pipeline.name!r} stopped"
     if (known := _of_ours(text, pipeline) or _of_spark(text, what)) is not None:
         return known
-    reason = first_lines(_innermost(text))
-    named = reason if isinstance(error, PySparkException) else f"{type(error).__name__}: {reason}"
-    return TransientError(f"{what}: {named}", code=UNKNOWN, hint="the whole trace is in its log")
+    raised, reason = _raised(text), first_lines(_innermost(text))
+    if raised is None and not isinstance(error, PySparkException):
+        reason = f"{type(error).__name__}: {reason}"
+    where = f"{raised.place}, in {raised.function}" if raised and raised.place else ""
+    log = session_log()
+    hint = f"the whole trace is in {log}" if log else ""
+    return TransientError(f"{what}: {reason}", code=UNKNOWN, detail=where, hint=hint)
 
 
 def _of_spark(text: str, what: str) -> PenstockError | None:
@@ -89,7 +96,9 @@ def _of_spark(text: str, what: str) -> PenstockError | None:
         )
     if _DISK.search(text):
         return _full(what, reason)
-    if _AWAY.search(text):
+    raised = _raised(text)
+    # The network that a user's function lacks is not Kafka's.
+    if _AWAY.search(text) and not (raised and raised.place):
         return TransientError(
             f"{what}: Kafka does not answer", code="kafka.unreachable", detail=reason
         )
@@ -153,9 +162,16 @@ def _place_in(error: Exception, pipeline: Pipeline) -> Place | None:
 
 
 def _innermost(text: str) -> str:
-    """Return the last cause in a JVM's trace; what stands above it only wraps it."""
-    causes = re.findall(r"Caused by: (.*)", text)
-    return causes[-1] if causes else text
+    """Return the last cause in a trace of the JVM's or of Python's; what is above only wraps it."""
+    if (raised := _raised(text)) is not None:
+        return raised.said
+    _, caused, last = text.rpartition(_CAUSED)
+    return last.partition("\n")[0] if caused else text
+
+
+def _raised(text: str) -> Raised | None:
+    """Return the Python exception that is the last cause; None: it is one of the JVM's."""
+    return raised_in(text.rpartition(_CAUSED)[2])
 
 
 def first_lines(text: str) -> str:

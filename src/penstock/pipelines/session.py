@@ -31,7 +31,14 @@ from penstock.machine.ports import LOOPBACK
 from penstock.pipelines.cluster import CLUSTER_SHUFFLES, cluster_options, is_local, python_path
 from penstock.pipelines.scratch import Scratch
 
-__all__ = ["jvm_end", "local_session", "session", "session_beside", "shuffle_partitions"]
+__all__ = [
+    "jvm_end",
+    "local_session",
+    "session",
+    "session_beside",
+    "session_log",
+    "shuffle_partitions",
+]
 
 STOP_TIMEOUT = timedelta(seconds=20)
 """How long the JVM may take to end by itself before it is killed."""
@@ -116,6 +123,12 @@ def jvm_end(spark: SparkSession) -> str | None:
         return None
     said = " / ".join(last_lines(gateway.printed, count=_LINES_SHOWN)) or "it printed nothing"
     return f"Spark's JVM has ended with status {status}: {said}"
+
+
+def session_log() -> Path | None:
+    """Return the file of Spark's log in this process; None where no session of ours runs."""
+    gateway: Any = SparkContext._gateway  # noqa: SLF001 - there is no public way
+    return getattr(gateway, "log", None)
 
 
 def session_beside(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
@@ -243,7 +256,7 @@ def _launch(conf: SparkConf, files: _Files) -> Any:
                 hint=f"penstock doctor; everything it said is in {files.printed}",
             ) from error
     # Beside the process, which PySpark keeps here.
-    gateway.printed = files.printed
+    gateway.printed, gateway.log = files.printed, files.log
     return gateway
 
 

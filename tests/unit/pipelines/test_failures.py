@@ -16,6 +16,25 @@ _WORKER = (
     "penstock.errors.{}\n\n\tat org.apache.spark.api.python.Reader(Reader.scala:1)\n"
 )
 
+_LIBRARIES = "/home/me/.venv/lib/python3.11/site-packages"
+_PROXY = (
+    "An exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):\n"
+    f'  File "{_LIBRARIES}/py4j/clientserver.py", line 644, in _call_proxy\n'
+    "    return_value = getattr(self.pool[obj_id], method)(*params)\n"
+    "                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
+    f'  File "{_LIBRARIES}/pyspark/errors/exceptions/captured.py", line 257, in deco\n'
+    "    raise converted from None\n"
+    "pyspark.errors.exceptions.captured.PythonException: An exception was thrown from the worker:\n"
+)
+_AS_A_TASK = "[PYTHON_EXCEPTION] An exception was thrown from the Python worker: "
+_AS_A_CAUSE = f"Job aborted{TRACE}org.apache.spark.api.python.PythonException: "
+_USERS = """Traceback (most recent call last):
+  File "/home/me/shop.py", line 32, in rate
+    return ask(n)
+           ~~~^^~
+{}"""
+_QUERY = "\n SQLSTATE: 38000\n=== Streaming Query ===\nIdentifier: [id = 1]\n"
+
 
 @record(key="word")
 class Word:
@@ -114,3 +133,64 @@ def test_a_disk_that_is_full_at_the_start_is_no_mistake_of_the_author(pipeline):
     assert isinstance(error, ConfigurationError)
     assert error.code == "disk.full"
     assert "does not start" in error.message
+
+
+@pytest.mark.parametrize("around", [_PROXY, _AS_A_TASK, _AS_A_CAUSE])
+def test_what_a_users_function_raises_in_a_task_is_named_with_its_line(pipeline, around):
+    text = around + _USERS.format("ZeroDivisionError: integer division or modulo by zero")
+
+    error = of_query(StreamingQueryException(text + _QUERY), pipeline)
+
+    said = "pipeline 'copy' stopped: ZeroDivisionError: integer division or modulo by zero"
+    assert error.message == said
+    assert error.code == "pipeline.failed"
+    assert error.detail == "/home/me/shop.py:32, in rate"
+    assert error.hint == ""  # no session runs here whose log it could name
+
+
+def test_what_pyspark_has_against_a_users_result_is_said_without_its_trace(pipeline):
+    text = (
+        f"{_AS_A_TASK}Traceback (most recent call last):\n"
+        f'  File "{_LIBRARIES}/pyspark/python/lib/pyspark.zip/pyspark/worker.py", line 490, in verify\n'
+        "    raise PySparkRuntimeError(\n"
+        "pyspark.errors.exceptions.base.PySparkRuntimeError: [NAMES] Missing: n.\n"
+    )
+
+    error = of_query(StreamingQueryException(text + _QUERY), pipeline)
+
+    assert error.message == "pipeline 'copy' stopped: PySparkRuntimeError: [NAMES] Missing: n."
+    assert error.detail == ""
+
+
+@pytest.mark.parametrize("around", [_PROXY, _AS_A_TASK, _AS_A_CAUSE])
+@pytest.mark.parametrize(
+    "library",
+    ["", f'  File "{_LIBRARIES}/urllib3/connection.py", line 9, in connect\n    connect()\n'],
+)
+def test_a_connection_that_a_users_function_lacks_is_not_blamed_on_kafka(pipeline, around, library):
+    text = _USERS.format(f"{library}ConnectionRefusedError: [Errno 111] Connection refused")
+
+    error = of_query(StreamingQueryException(around + text + _QUERY), pipeline)
+
+    assert error.code == "pipeline.failed"
+    assert "ConnectionRefusedError: [Errno 111] Connection refused" in error.message
+    assert error.detail == "/home/me/shop.py:32, in rate"
+
+
+def test_a_kafka_client_called_below_a_users_line_is_still_kafkas(pipeline):
+    client = f'  File "{_LIBRARIES}/confluent_kafka/admin.py", line 1, in ask\n'
+    text = _USERS.format(f"{client}OSError: Connection refused")
+
+    error = of_query(StreamingQueryException(_AS_A_TASK + text), pipeline)
+
+    assert error.code == "kafka.unreachable"
+
+
+def test_a_cause_of_the_jvms_below_a_python_trace_is_the_innermost(pipeline):
+    text = (
+        f"{_PROXY}py4j.protocol.Py4JJavaError: calling o1.collect{TRACE}java.io.IOException: torn\n"
+    )
+
+    error = of_query(StreamingQueryException(text), pipeline)
+
+    assert error.message == "pipeline 'copy' stopped: java.io.IOException: torn"
