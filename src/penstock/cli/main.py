@@ -114,7 +114,15 @@ def _guarded(run: Callable[[], int], terminal: Terminal, *, debug: bool) -> int:
     except Exception as error:  # noqa: BLE001 - the last resort, so that nobody gets a traceback
         if debug:
             traceback.print_exception(error)
-        terminal.failure(f"{type(error).__name__}: {error} [internal]")
+        terminal.failure(f"{type(error).__name__}: {_said(error)} [internal]")
         if not debug:
             terminal.note("  hint: run it again with --debug, and report what it shows")
     return 1
+
+
+def _said(error: Exception) -> str:
+    """Return the text of an exception, also where it has none: PySpark's ask a JVM, maybe gone."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - whatever it raises, it is not what there is to tell
+        return " ".join(each for each in error.args if isinstance(each, str))

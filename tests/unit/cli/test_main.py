@@ -32,6 +32,20 @@ def test_a_mistake_of_our_own_is_one_line_and_not_a_traceback(penstock, monkeypa
     assert answer.err.startswith("error: ZeroDivisionError: division by zero [internal]\n")
 
 
+def test_an_exception_that_cannot_say_what_it_is_about_is_one_line_too(penstock, monkeypatch):
+    class OutlivedError(Exception):
+        def __str__(self) -> str:
+            raise ConnectionRefusedError(111, "Connection refused")
+
+    def raising(_):
+        raise OutlivedError("no such column", 7)
+
+    monkeypatch.setattr("penstock.cli.check.load_application", raising)
+    answer = penstock("check")
+    assert answer.code == 1
+    assert answer.err.startswith("error: OutlivedError: no such column [internal]\n")
+
+
 def test_an_interrupt_exits_with_130_and_says_nothing(penstock, monkeypatch):
     def interrupted(_):
         raise KeyboardInterrupt
