@@ -1,6 +1,7 @@
 """The Spark session: one JVM for each process, set up so that nobody has to tune it first."""
 
 import atexit
+import logging
 import os
 import shutil
 import signal
@@ -19,6 +20,7 @@ import pyspark
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from penstock.core.settings import Settings, SparkSettings
@@ -52,6 +54,9 @@ deeper with every character; with a stack of the usual size the query's thread d
 
 _TEST_MEMORY = "2g"
 """One session serves all tests of a run, and each leaves something behind."""
+
+_QUIET = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "py4j.clientserver")
+"""Loggers of traces whose exceptions are raised as well, and told in a line by who takes them."""
 
 _ANY_LOCAL = "local[*]"
 _LINES_SHOWN = 3
@@ -153,6 +158,7 @@ def _start(settings: SparkSettings, files: _Files, *, name: str, held: int = 0) 
         PYSPARK_PYTHON=settings.options.get("spark.pyspark.python", sys.executable),
         PYSPARK_DRIVER_PYTHON=sys.executable,
     )
+    _quieten()
     conf = SparkConf(loadDefaults=False)
     for key, value in _options(settings, files, name=name, held=held).items():
         conf.set(key, value)
@@ -167,6 +173,13 @@ def _start(settings: SparkSettings, files: _Files, *, name: str, held: int = 0) 
     # Where no stream was ever started, state in a batch misses what only this sets up.
     found.streams.active  # noqa: B018 - asked for its effect
     return found
+
+
+def _quieten() -> None:
+    """Keep traces of Java and Python off the terminal and the log."""
+    for name in _QUIET:
+        # By PySpark's own class, or its calls would not fit where somebody wants to see them.
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _options(settings: SparkSettings, files: _Files, *, name: str, held: int) -> dict[str, str]:
