@@ -89,6 +89,8 @@ def test_counts_go_on_after_a_restart_and_dead_letters_come_once(ground):
     ground.send("words", *POISON[:4])
     with ground.running("count"):
         ground.wait("first counts", lambda: ground.table("counts") == {"a": 2, "b": 1})
+        # A batch whose end is not noted down when Spark stops is done again, and counted again.
+        ground.wait("the batch's end", lambda: ground.reports[-1].counts.dead_lettered == 4)
     ground.words("a", "c")
     ground.send("words", *POISON[4:])
     with ground.running("count"):
