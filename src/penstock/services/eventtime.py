@@ -4,6 +4,9 @@ Each input's mark follows the newest event time it has shown, its disorder behin
 holds event time back, so that a backlog is handled as it happened, whichever stream is read first.
 One that is at its end and has been silent for ``idle_after`` holds it back no more; where all are,
 the newest mark counts. Tables, and streams that follow the newest, hold nothing back.
+
+All of it is durable: every input's mark, and when it was last heard. With the least of them alone a
+task that begins again would wait for inputs anew, and its timers would go off at other moments.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,6 +14,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Any
+
+import msgspec
 
 from penstock.core.graph import OnLog, Stream
 from penstock.core.schema import Scalar
@@ -37,6 +42,20 @@ class _Input:
     """The clock when it last showed one, or was first looked at."""
 
 
+class _Heard(msgspec.Struct, array_like=True):
+    """What an input had shown, as the changelog keeps it."""
+
+    mark: int | None
+    seen_at: int | None
+
+
+class _Kept(msgspec.Struct):
+    """The event time of a task, as the changelog keeps it."""
+
+    at: int | None
+    inputs: dict[str, _Heard] = {}
+
+
 class EventTime:
     """The event time of a task. It never goes back.
 
@@ -49,7 +68,7 @@ class EventTime:
     ) -> None:
         self.micros: int | None = None
         self.changed = False
-        """Whether it moved since the last commit."""
+        """Whether there is more to keep than at the last commit."""
         self._waits = waits
         self._inputs = {
             data.topic.name: _Input(reader, _disorder(data), _idle_after(data))
@@ -115,12 +134,25 @@ class EventTime:
             self._show(each, micros(at) - each.disorder)
         self._move()
 
-    def restore(self, at: int) -> None:
-        """Begin where a former task was."""
-        self.micros = at
+    def dump(self) -> bytes:
+        """Return everything that a task needs to go on from here."""
+        heard = self._heard if self._many else {}
+        marks = {topic: _Heard(each.mark, each.seen_at) for topic, each in heard.items()}
+        return msgspec.json.encode(_Kept(self.micros, marks))
+
+    def load(self, kept: bytes) -> None:
+        """Begin where a former task was. Inputs that are read no more are left out."""
+        found = msgspec.json.decode(kept, type=_Kept | int)
+        if isinstance(found, int):  # as it was written before inputs were kept one by one
+            found = _Kept(found)
+        self.micros = found.at
+        for topic, heard in found.inputs.items():
+            if (each := self._inputs.get(topic)) is not None:
+                each.mark, each.seen_at = heard.mark, heard.seen_at
 
     def _show(self, found: _Input, at: int) -> None:
         found.seen_at = self._clock
+        self.changed |= self._many
         if (found.mark is None or at > found.mark) and -LAST < at <= LAST:
             found.mark = at
 

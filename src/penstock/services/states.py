@@ -150,7 +150,7 @@ class States:
         kind, _, rest = key[1:].partition(b"\x00")
         time = TIMER_PREFIXES.get(b"\x00%s\x00" % kind)
         if self.timers is not None and key == EVENT_TIME_KEY:
-            self.timers.event_time.restore(int(value or 0))
+            self.timers.event_time.load(value or b"0")
         elif self.timers is not None and time is not None:
             self.timers.apply(time, rest, value)
         else:

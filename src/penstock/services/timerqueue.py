@@ -163,7 +163,7 @@ class TimerQueue:
             value = None if kept is None else b"[%d,%s]" % kept
             yield _PREFIX_OF[time] + name.encode() + b"\x00" + key, value
         if self.event_time.changed:
-            yield EVENT_TIME_KEY, b"%d" % (self.event_time.micros or 0)
+            yield EVENT_TIME_KEY, self.event_time.dump()
 
     def settle(self) -> None:
         """Forget what changed: its changelog records are committed."""

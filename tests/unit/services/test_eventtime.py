@@ -151,11 +151,44 @@ def test_an_instant_that_is_told_is_told_to_every_stream():
     assert subject.at == at(50)
 
 
-def test_after_a_restart_it_goes_on_when_every_stream_has_shown_something():
+def test_after_a_restart_every_stream_is_where_it_was():
+    before = EventTime((readings, samples))
+    before.look(clock(0))
+    before.see("readings", reading(60))
+    before.see("samples", sample(100))
     subject = EventTime((readings, samples))
-    subject.restore(micros(at(50)))
-    subject.look(clock(0))
-    subject.see("samples", sample(100))
+    subject.load(before.dump())
+    subject.look(clock(1))
     assert subject.at == at(50)
     subject.see("readings", reading(90))
     assert subject.at == at(80)
+
+
+def test_a_silence_goes_on_through_a_restart():
+    before = EventTime((readings, samples))
+    before.look(clock(0))
+    before.see("readings", reading(0))
+    before.see("samples", sample(100))
+    subject = EventTime((readings, samples))
+    subject.load(before.dump())
+    subject.look(clock(61))
+    assert subject.at == at(100)
+
+
+def test_a_stream_that_is_new_after_a_restart_is_waited_for_and_one_that_went_is_not():
+    before = EventTime((readings, patient))
+    before.see("readings", reading(60))
+    before.see("patient", reading(70))
+    subject = EventTime((readings, samples))
+    subject.load(before.dump())
+    subject.look(clock(0))
+    subject.see("readings", reading(90))
+    assert subject.at == at(50)
+    subject.see("samples", sample(70))
+    assert subject.at == at(70)
+
+
+def test_the_event_time_of_an_earlier_version_is_taken_over():
+    subject = EventTime((readings, samples))
+    subject.load(b"%d" % micros(at(50)))
+    assert subject.at == at(50)

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Annotated
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from penstock import App, ListState, MapState, State, Timer, Timers, record, ttl
@@ -81,6 +81,60 @@ def by_key(driver):
     for each in driver.read(told):
         found.setdefault(each.device, []).append(each.text)
     return found
+
+
+@record(key="device", time="at")
+class Payment:
+    device: str
+    at: datetime
+
+
+pair = App("pair")
+orders = pair.stream("orders", Reading, idle_after="30m", partitions=1)
+payments = pair.stream("payments", Payment, disorder="2m", idle_after="10m", partitions=1)
+unpaid = pair.stream("unpaid", Told, partitions=1)
+
+
+@pair.service(reads=(orders, payments), writes=unpaid)
+class Dun:
+    """What is not paid within five minutes of event time is told."""
+
+    def process(self, event: Reading | Payment, timers: Timers) -> None:
+        if isinstance(event, Payment):
+            timers.cancel("unpaid")
+        else:
+            timers.set("unpaid", after="5m")
+
+    def on_timer(self, timer: Timer) -> Told:
+        minute = (timer.due_at - START_AT) // timedelta(minutes=1)
+        return Told(timer.key, f"unpaid at {minute}")
+
+
+EVENTS = st.tuples(st.sampled_from(["order", "pay"]), st.sampled_from("ab"), st.integers(0, 40))
+MOVES = st.lists(EVENTS | st.sampled_from(["crash", "stop", "1m", "12m"]), max_size=30)
+
+
+@settings(max_examples=150, deadline=None)
+@given(moves=MOVES)
+@example(moves=[("order", "a", 0), ("pay", "b", 0), ("order", "b", 30), "crash", ("pay", "a", 20)])
+def test_timers_over_several_streams_do_not_depend_on_crashes(moves):
+    hurt, calm = Driver(pair), Driver(pair)
+    for move in moves:
+        if move in {"crash", "stop"}:
+            getattr(hurt, move)()
+            hurt.restart()
+            continue
+        for driver in (hurt, calm):
+            if isinstance(move, str):
+                driver.advance_clock(move)
+            else:
+                what, key, minute = move
+                at = START_AT + timedelta(minutes=minute)
+                if what == "order":
+                    driver.pipe(orders, Reading(key, at, 1))
+                else:
+                    driver.pipe(payments, Payment(key, at))
+    assert hurt.read(unpaid) == calm.read(unpaid)
 
 
 @pytest.mark.parametrize("partitions", [1, 2])
