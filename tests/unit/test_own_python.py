@@ -1,5 +1,6 @@
 """Scripts of the project run with any Python: they start again with the one of `make setup`."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -15,8 +16,10 @@ pytestmark = pytest.mark.skipif(
 
 
 def run(script, *words, root=ROOT):
+    # Where the sources are found by PYTHONPATH any Python finds them, and not what they need.
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     return subprocess.run(
-        [OTHER, root / script, *words], capture_output=True, text=True, check=False
+        [OTHER, root / script, *words], capture_output=True, text=True, check=False, env=environ
     )
 
 
