@@ -39,7 +39,7 @@ def _check(session: Session) -> int:
         terminal.line(f"ok: {graph.app} has {counted(graph)}")
     else:
         for problem in problems:
-            terminal.line(problem_text(problem))
+            terminal.lines(problem_text(problem))
         terminal.failure(f"{len(problems)} problem{'' if len(problems) == 1 else 's'}")
     return 1 if problems else 0
 

@@ -10,6 +10,7 @@ from penstock.cli.partlines import count_text
 from penstock.cli.records import text_of
 from penstock.cli.session import Session
 from penstock.core.deadletter import DeadLetter, read_letter
+from penstock.core.printable import printable
 
 __all__ = ["register"]
 
@@ -40,8 +41,7 @@ def _dead_letters(session: Session) -> None:
     found = deque(_wanted(_letters(session), arguments), maxlen=arguments.limit)
     if arguments.raw:
         for letter in found:
-            terminal.out.buffer.write((letter.value or b"") + b"\n")
-        terminal.out.flush()
+            terminal.raw(letter.value or b"")
     elif arguments.json:
         for letter in found:
             terminal.json_line(_as_json(letter))
@@ -74,9 +74,9 @@ def _wanted(letters: Iterable[DeadLetter], arguments: argparse.Namespace) -> Ite
 
 def _row(letter: DeadLetter) -> tuple[str, ...]:
     key = "null" if letter.key is None else text_of(letter.key)
-    value = "null" if letter.value is None else text_of(letter.value).replace("\n", "\\n")
+    value = "null" if letter.value is None else printable(text_of(letter.value))
     place = str(letter.coordinates)
-    return letter.at, letter.part, place, letter.code, letter.reason, key, value
+    return letter.at, letter.part, place, letter.code, letter.reason, printable(key), value
 
 
 def _as_json(letter: DeadLetter) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from penstock.cli.arguments import add_json, command
 from penstock.cli.checkup import Finding, check_up
 from penstock.cli.session import Session
 from penstock.cli.terminal import Terminal
+from penstock.core.printable import printable
 
 __all__ = ["register"]
 
@@ -34,10 +35,10 @@ def _doctor(session: Session) -> int:
 
 
 def _write(terminal: Terminal, finding: Finding) -> None:
-    mend = f"\n{'':24}→ {finding.mend}" if finding.mend else ""
-    text = f"{finding.check:<14}  {finding.text}{mend}"
+    mend = f"\n{'':24}→ {printable(finding.mend)}" if finding.mend else ""
+    text = f"{finding.check:<14}  {printable(finding.text)}{mend}"
     if not terminal.draws:
-        terminal.line(f"{finding.state:<7} {text}")
+        terminal.lines(f"{finding.state:<7} {text}")
         return
     from rich.text import Text
 

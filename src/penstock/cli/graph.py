@@ -52,7 +52,7 @@ def _graph(session: Session) -> None:
         return
     drawing = _FORMATS[session.arguments.format or by_name](graph)
     if output is None:
-        session.terminal.line(drawing)
+        session.terminal.lines(drawing)
         return
     try:
         output.write_text(f"{drawing}\n", encoding="utf-8")

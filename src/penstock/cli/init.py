@@ -46,7 +46,9 @@ def _init(session: Session) -> None:
     terminal = session.terminal
     for file in _FILES:
         terminal.line(shortened(directory / file))
-    terminal.note(f"\nnext:\n  cd {directory}\n  pytest\n  penstock dev --watch hottest:celsius")
+    terminal.notes_below(
+        f"\nnext:\n  cd {directory}\n  pytest\n  penstock dev --watch hottest:celsius"
+    )
 
 
 def _write(directory: Path, name: str) -> None:

@@ -59,7 +59,7 @@ def _progress(terminal: Terminal) -> Iterator[Callable[["FetchProgress"], None]]
         return
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-    words = TextColumn("{task.description}")
+    words = TextColumn("{task.description}", markup=False)
     columns = (words, BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, console=terminal.notes) as bar:
         task = bar.add_task("jars")

@@ -4,10 +4,10 @@ Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 130 interrupted.
 """
 
 import argparse
+import io
 import os
 import re
 import sys
-import traceback
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
@@ -18,6 +18,7 @@ from penstock.cli.session import Session
 from penstock.cli.stopping import INTERRUPTED
 from penstock.cli.terminal import Terminal
 from penstock.core.place import did_you_mean
+from penstock.core.printable import printable
 from penstock.errors import PenstockError
 
 __all__ = ["main", "make_parser"]
@@ -64,7 +65,7 @@ class _Parser(argparse.ArgumentParser):
         if wrong := _CHOICE.search(message):
             known = [word.strip("' ") for word in wrong[2].split(",")]
             message = f"there is no {wrong[1]!r}: {did_you_mean(wrong[1], known)}"
-        self.exit(2, f"error: {message}\n  hint: {self.prog} --help\n")
+        self.exit(2, f"error: {printable(message)}\n  hint: {self.prog} --help\n")
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -85,6 +86,10 @@ def make_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # What an output's encoding lacks is shown as an escape: no reason to fail.
+            stream.reconfigure(errors="backslashreplace")
     arguments = make_parser().parse_args(argv)
     arguments.settings = [*arguments.settings, *arguments.more_settings]
     terminal = Terminal()
@@ -109,11 +114,11 @@ def _guarded(run: Callable[[], int], terminal: Terminal, *, debug: bool) -> int:
         return 0
     except PenstockError as error:
         if debug:
-            traceback.print_exception(error)
+            terminal.trace(error)
         terminal.error(error)
     except Exception as error:  # noqa: BLE001 - the last resort, so that nobody gets a traceback
         if debug:
-            traceback.print_exception(error)
+            terminal.trace(error)
         terminal.failure(f"{type(error).__name__}: {_said(error)} [internal]")
         if not debug:
             terminal.note("  hint: run it again with --debug, and report what it shows")

@@ -19,6 +19,7 @@ from typing import Any
 from penstock.core.app import App
 from penstock.core.check import check
 from penstock.core.place import did_you_mean
+from penstock.core.printable import printable
 from penstock.errors import DefinitionError, Place, Problem
 
 __all__ = ["mistake", "mistakes_in"]
@@ -73,7 +74,8 @@ def mistake(error: BaseException, root: Path, *, names: Iterable[str] = ()) -> P
     if isinstance(error, ImportError) and (gone := _NOT_THERE.match(str(error))):
         hint = did_you_mean(gone[1], _public(sys.modules.get(gone[2])))
         return Problem("app.import", f"{gone[2]} has no {gone[1]!r}", hint, place)
-    text = f"{kind}: {error}" if str(error) else kind
+    # In one line: what it says may come from anywhere, and must not look like another problem.
+    text = printable(f"{kind}: {error}" if str(error) else kind)
     return Problem("app.raised", text, _hint(error, names), place)
 
 

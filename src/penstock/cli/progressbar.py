@@ -12,6 +12,7 @@ from typing import TypeAlias
 from penstock.cli.partlines import count_text, rate_text
 from penstock.cli.terminal import Terminal
 from penstock.core.estimate import Estimate
+from penstock.core.printable import printable
 
 __all__ = ["Advance", "progress_bar", "progress_text"]
 
@@ -51,12 +52,12 @@ def progress_bar(
 
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
-        "{task.fields[said]}",
+        TextColumn("{task.fields[said]}", markup=False),
     )
     with Progress(*columns, console=terminal.notes, transient=True) as bar:
-        task = bar.add_task(text, total=None, said="starting")
+        task = bar.add_task(printable(text), total=None, said="starting")
 
         def draw(done: int, total: int) -> None:
             estimate.take(clock(), done, total)

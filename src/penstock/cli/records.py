@@ -11,11 +11,13 @@ from penstock.backbone.logrecord import LogRecord
 from penstock.cli.terminal import Terminal
 from penstock.core.codec import JsonCodec
 from penstock.core.graph import OnLog
+from penstock.core.printable import CELL_CHARACTERS, printable
 from penstock.errors import DataError
 
 __all__ = ["Columns", "Shown", "as_json", "by_type", "plainly", "text_of"]
 
 _CELL_LIMIT = 48
+_MOST_COLUMNS = 64
 _GAP = "  "
 
 
@@ -102,7 +104,7 @@ class Columns:
         if not self._terminal.draws:
             value = shown.problem or _compact(shown.value)
             texts = (*place.values(), key, value, *(f"{n}={v}" for n, v in extra.items()))
-            self._terminal.line("\t".join(text.replace("\t", " ") for text in texts))
+            self._terminal.row(texts)
             return
         if record.timestamp_at:
             local = record.timestamp_at.astimezone()
@@ -113,8 +115,14 @@ class Columns:
             fields = {name: _compact(value) for name, value in shown.value.items()}
         else:
             fields = {"value": _compact(shown.value)}
-        cells = place | {"key": key} | fields | {f"({n})": text for n, text in extra.items()}
-        self._row(tuple(cells), list(cells.values()), bad=bool(shown.problem))
+        # Side by side: a field that is called "offset" does not stand in the place of the offset.
+        own = [*place.items(), ("key", key), *fields.items()]
+        cells = [*own, *((f"({name})", text) for name, text in extra.items())]
+        if (more := len(cells) - _MOST_COLUMNS) > 0:
+            cells = [*cells[:_MOST_COLUMNS], ("…", f"(+{more} fields)")]
+        heads = tuple(printable(name, most=_CELL_LIMIT) for name, _ in cells)
+        bodies = [printable(text, most=CELL_CHARACTERS) for _, text in cells]
+        self._row(heads, bodies, bad=bool(shown.problem))
 
     def _row(self, names: tuple[str, ...], cells: Sequence[str], *, bad: bool) -> None:
         if names != self._names:
@@ -141,5 +149,5 @@ def _cut(text: str, width: int) -> str:
 
 def _compact(value: Any) -> str:
     if isinstance(value, str):
-        return value.replace("\n", "\\n")
+        return value
     return msgspec.json.encode(value).decode()

@@ -8,6 +8,7 @@ from penstock.cli.overview import Overview
 from penstock.cli.partlines import count_text, rate_text
 from penstock.cli.statustable import run_line
 from penstock.cli.supervision.statusview import STYLES
+from penstock.cli.terminal import cell
 from penstock.core.status import PartStatus
 from penstock.core.units import span_text
 
@@ -23,11 +24,11 @@ def drawn(overview: Overview, now: datetime, *, troubles: bool) -> Any:
         return Text("nothing runs", style="dim")
     found: list[Any] = []
     for run in overview.runs:
-        line = Text(run_line(run, now), style="dim")
-        line.stylize("bold not dim", 0, len(run.app))
+        line = Text(cell(run_line(run, now)), style="dim")
+        line.stylize("bold not dim", 0, len(cell(run.app)))
         found += [line, _parts(run.parts), Text(), _facts(run.parts), Text()]
     if troubles:
-        found += [Text(trouble, style="yellow") for trouble in overview.troubles()]
+        found += [Text(cell(trouble), style="yellow") for trouble in overview.troubles()]
     return Group(*found)
 
 
@@ -49,7 +50,7 @@ def _parts(parts: Sequence[PartStatus]) -> Any:
     for index, part in enumerate(parts):
         table.add_row(
             _name(part),
-            Text(part.state, style=STYLES.get(part.state, "dim")),
+            Text(cell(part.state), style=STYLES.get(part.state, "dim")),
             span_text(part.since_seconds),
             count_text(part.counts.received),
             rate_text(part.rate_in),
@@ -74,7 +75,7 @@ def _facts(parts: Sequence[PartStatus]) -> Any:
 def _fact_rows(part: PartStatus) -> Iterator[tuple[str, str, str]]:
     name = _name(part)
     for fact, value in part.detail.items():
-        yield name, fact, value
+        yield name, cell(fact), cell(value)
         name = ""
 
 
@@ -86,7 +87,7 @@ def _table(*, show_header: bool = True) -> Any:
 
 def _name(part: PartStatus) -> str:
     alone = part.process in ("0", part.part) or part.kind == "pipeline"
-    return part.part if alone else part.process
+    return cell(part.part if alone else part.process)
 
 
 def _count(value: int | None) -> str:

@@ -128,13 +128,7 @@ def _decoder(session: Session) -> Callable[..., Shown]:
 def _writer(session: Session) -> Callable[[Shown], None]:
     terminal = session.terminal
     if session.arguments.raw:
-
-        def write_raw(shown: Shown) -> None:
-            terminal.out.flush()
-            terminal.out.buffer.write((shown.record.value or b"") + b"\n")
-            terminal.out.buffer.flush()
-
-        return write_raw
+        return lambda shown: terminal.raw(shown.record.value or b"")
     if session.arguments.json:
         return lambda shown: terminal.json_line(as_json(shown))
     return Columns(terminal, headers=session.arguments.headers).write

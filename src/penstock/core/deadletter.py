@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from penstock.core.printable import printable
 from penstock.core.topic import TopicSpec
 from penstock.errors import PenstockError
 
@@ -18,6 +19,7 @@ __all__ = [
 
 HEADER_PREFIX = "penstock."
 _REASON_LIMIT = 2000
+_DIGITS = 19
 _RETENTION = timedelta(days=30)
 
 
@@ -60,7 +62,8 @@ def dead_letter_headers(
 ) -> list[tuple[str, bytes]]:
     """Return the headers that go beside a dead record's own key, value and headers."""
     texts = {
-        "reason": error.message[:_REASON_LIMIT],
+        # Also where it holds what cannot be encoded: whatever it says, the letter is written.
+        "reason": printable(error.message, most=_REASON_LIMIT),
         "code": error.code,
         "topic": coordinates.topic,
         "partition": str(coordinates.partition),
@@ -97,4 +100,6 @@ def read_letter(
 
 
 def _number(text: str | None) -> int:
-    return int(text) if text is not None and text.isdecimal() else -1
+    """Return a number that anybody may have written; -1 where it is none."""
+    known = text is not None and len(text) <= _DIGITS and text.isdecimal()
+    return int(text) if text and known else -1

@@ -15,6 +15,7 @@ from penstock.core.graph import (
     Service,
     Source,
 )
+from penstock.core.printable import printable
 
 __all__ = ["counted", "describe", "draw_mermaid", "draw_text"]
 
@@ -89,7 +90,7 @@ def draw_text(graph: Graph) -> str:
         below[edge.start].append(edge)
     fed = {edge.end for edge in graph.edges()}
     starts = [name for name in nodes if name not in fed and below[name]]
-    lines = [f"{graph.app}: {counted(graph)}"]
+    lines = [f"{printable(graph.app)}: {counted(graph)}"]
     drawn: set[str] = set()
     # What is only in cycles has no start: it is drawn from the first node of it.
     for name in (*starts, *(name for name in nodes if below[name])):
@@ -108,15 +109,15 @@ def _tree(
     drawn: set[str],
 ) -> Iterator[str]:
     drawn.add(name)
-    yield _label(nodes[name]) if name in nodes else name
+    yield _label(nodes[name]) if name in nodes else printable(name)
     edges = below[name]
     for edge in edges:
         branch, stem = ("└─▶ ", "    ") if edge is edges[-1] else ("├─▶ ", "│   ")
         if edge.feedback:
-            yield f"{branch}{edge.end} ↺ feedback"
+            yield f"{branch}{printable(edge.end)} ↺ feedback"
         elif edge.end in drawn:
             more = ", drawn above" if below[edge.end] else ""
-            yield f"{branch}{edge.end} ↑{more}"
+            yield f"{branch}{printable(edge.end)} ↑{more}"
         else:
             first, *rest = _tree(edge.end, nodes, below, drawn)
             yield f"{branch}{first}"
@@ -124,7 +125,7 @@ def _tree(
 
 
 def _label(node: Data | Part) -> str:
-    return f"{node.name}  ({describe(node)})"
+    return printable(f"{node.name}  ({describe(node)})")
 
 
 def draw_mermaid(graph: Graph) -> str:
@@ -148,6 +149,6 @@ def draw_mermaid(graph: Graph) -> str:
 
 
 def _mermaid_text(text: str) -> str:
-    for sign, name in (("#", "#35;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;")):
-        text = text.replace(sign, name)
-    return text
+    # A backtick begins Markdown, an ampersand an entity.
+    signs = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;"}
+    return "".join(signs.get(letter, letter) for letter in printable(text))

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from penstock.core.printable import printable
 from penstock.core.status import PartStatus, RunStatus
 
 __all__ = ["CATALOGUE", "CONTENT_TYPE", "health", "nested", "prometheus_text", "series"]
@@ -143,7 +144,7 @@ class _Family:
 
 def _labels(labels: Mapping[str, str]) -> str:
     return ",".join(
-        f'{name}="{"".join(_ESCAPES.get(each, each) for each in text)}"'
+        f'{name}="{"".join(_ESCAPES.get(each, each) for each in printable(text))}"'
         for name, text in labels.items()
     )
 

@@ -4,6 +4,8 @@ from typing import Literal
 
 import msgspec
 
+from penstock.core.printable import CELL_CHARACTERS, printable
+
 __all__ = ["Counts", "PartReport", "PartState", "decode_report", "encode_report"]
 
 PartState = Literal["starting", "running", "degraded", "stopping", "stopped", "failed"]
@@ -47,6 +49,16 @@ class PartReport(msgspec.Struct, frozen=True, kw_only=True):
     """Further facts to show, name to text: 'listening on': '127.0.0.1:9999'."""
     metrics: dict[str, float] = {}
     """Further numbers for Prometheus: the name of a series, perhaps with labels, to its value."""
+
+    def __post_init__(self) -> None:
+        """Make the texts printable: a reason may quote an exception, which may quote a record."""
+        detail = {
+            printable(name): printable(text, most=CELL_CHARACTERS)
+            for name, text in self.detail.items()
+        }
+        set_field = msgspec.structs.force_setattr
+        set_field(self, "reason", printable(self.reason, most=CELL_CHARACTERS))
+        set_field(self, "detail", detail)
 
 
 _ENCODER = msgspec.json.Encoder()

@@ -6,6 +6,7 @@ from xml.sax.saxutils import escape
 from penstock.core.draw import counted, describe
 from penstock.core.graph import Data, Graph, Part
 from penstock.core.layout import Box, Route, Size, lay_out
+from penstock.core.printable import printable
 
 __all__ = ["draw_svg"]
 
@@ -50,7 +51,7 @@ def draw_svg(graph: Graph) -> str:
         [(edge.start, edge.end) for edge in graph.edges()],
     )
     feedback = {(edge.start, edge.end) for edge in graph.edges() if edge.feedback}
-    title = f'{escape(graph.app)}<tspan class="count" dx="10">{escape(counted(graph))}</tspan>'
+    title = f'{_escaped(graph.app)}<tspan class="count" dx="10">{escape(counted(graph))}</tspan>'
     caption = len(graph.app) * 10 + len(counted(graph)) * _PLAIN + 20
     width = max(layout.width, caption) + 2 * _MARGIN
     height = layout.height + _TITLE + 2 * _MARGIN
@@ -74,6 +75,11 @@ def draw_svg(graph: Graph) -> str:
     return "\n".join(lines)
 
 
+def _escaped(text: str) -> str:
+    """Return a text for XML, which has no way to write a control character."""
+    return escape(printable(text))
+
+
 def _size(node: Data | Part) -> Size:
     text = max(len(node.name) * _BOLD, len(describe(node)) * _PLAIN)
     return Size(max(text + 2 * _PADDING, _LEAST_WIDTH), _HEIGHT)
@@ -95,10 +101,11 @@ def _edge(route: Route, *, dashed: bool) -> str:
 def _node(node: Data | Part, box: Box) -> str:
     middle = box.x + box.width / 2
     top = box.y + (_CAP / 3 if node.kind in _DRUMS else 0)
+    name, what = _escaped(node.name), _escaped(describe(node))
     return (
-        f"<g><title>{escape(node.name)}: {escape(describe(node))}</title>{_shape(node.kind, box)}"
-        f'<text class="name" x="{middle:.1f}" y="{top + 24:.1f}">{escape(node.name)}</text>'
-        f'<text class="what" x="{middle:.1f}" y="{top + 42:.1f}">{escape(describe(node))}</text>'
+        f"<g><title>{name}: {what}</title>{_shape(node.kind, box)}"
+        f'<text class="name" x="{middle:.1f}" y="{top + 24:.1f}">{name}</text>'
+        f'<text class="what" x="{middle:.1f}" y="{top + 42:.1f}">{what}</text>'
         "</g>"
     )
 

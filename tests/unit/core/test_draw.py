@@ -110,7 +110,9 @@ def test_an_empty_application_can_be_drawn():
 def test_mermaid_has_every_node_and_edge_with_its_text_escaped():
     lines = draw_mermaid(application()).splitlines()
     source = next(line for line in lines if "<b>file</b>" in line)
-    assert source == ('  n0>"<b>file</b><br/>source, lines of #quot;a#quot; & #lt;b#gt;"]:::source')
+    assert source == (
+        '  n0>"<b>file</b><br/>source, lines of #quot;a#quot; #amp; #lt;b#gt;"]:::source'
+    )
     assert sum("-->" in line for line in lines) == 11
     assert sum("-. feedback .->" in line for line in lines) == 1
 

@@ -11,6 +11,7 @@ import msgspec
 
 from penstock.cli.session import Session
 from penstock.cli.supervision.plan import Unit
+from penstock.core.printable import printable
 from penstock.core.report import PartReport, decode_report
 from penstock.machine.child import Child
 from penstock.machine.files import last_lines
@@ -98,4 +99,4 @@ def exit_text(code: int | None, log: Sequence[str]) -> str:
         below = log[at + 1].strip() if at + 1 < len(log) and log[at + 1].startswith("  ") else ""
         why = f": {below}" if below and not below.startswith("hint:") else ""
         text = f"{log[at].removeprefix(_ERROR)}{why}"
-    return f"exit code {code}: {text[:_REASON_CHARACTERS]}"
+    return f"exit code {code}: {printable(text, most=_REASON_CHARACTERS)}"

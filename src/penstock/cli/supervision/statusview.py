@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from penstock.cli.partlines import brief_text, count_text, part_line, rate_text
 from penstock.cli.terminal import Terminal, cell
+from penstock.core.printable import printable
 from penstock.core.report import PartReport
 from penstock.core.status import PartStatus
 from penstock.core.units import span_text
@@ -24,6 +25,8 @@ STYLES = {
 }
 """How states look on a terminal."""
 _SUMMARY_SECONDS = 5.0
+_VALUE_CHARACTERS = 200
+"""So much of a watched value is drawn: the table is drawn again every second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ class PlainView:
         if status.watched and list(status.values) != list(self._values):
             self._values = list(status.values)
             for value in status.values:
-                self._terminal.line(f"{status.watched}\t" + "\t".join(map(cell, value.values())))
+                self._terminal.row((status.watched, *value.values()))
 
     def close(self) -> None:
         """Write nothing more."""
@@ -103,7 +106,7 @@ class LiveView:
     def note(self, text: str) -> None:
         """Print a line above the table."""
         now = f"{datetime.now().astimezone():%H:%M:%S}"
-        self._console.print(f"{now} {text}", style="dim", soft_wrap=True)
+        self._console.print(f"{now} {printable(text)}", style="dim", soft_wrap=True)
 
     def changed(self, report: PartReport) -> None:
         """Do nothing: the table shows it."""
@@ -113,11 +116,11 @@ class LiveView:
         from rich.console import Group
         from rich.text import Text
 
-        broker = Text.assemble((status.app, "bold"), "  ", (status.broker, "dim"))
+        broker = Text.assemble((cell(status.app), "bold"), "  ", (cell(status.broker), "dim"))
         drawn: list[Any] = [Text(), broker, _table(status.rows)]
         if status.watched:
             drawn += [Text(), _values(status)]
-        drawn += [Text(status.hint, style="dim")]
+        drawn += [Text(cell(status.hint), style="dim")]
         self._live.update(Group(*drawn), refresh=True)
 
     def close(self) -> None:
@@ -138,16 +141,16 @@ def _table(rows: Sequence[PartStatus]) -> Any:
     for row in rows:
         dead, restarts = row.counts.dead_lettered, row.restarts
         table.add_row(
-            row.part,
-            row.kind,
-            Text(row.state, style=STYLES.get(row.state, "dim")),
+            cell(row.part),
+            cell(row.kind),
+            Text(cell(row.state), style=STYLES.get(row.state, "dim")),
             rate_text(row.rate_in) if row.healthy else "",
             rate_text(row.rate_out) if row.healthy else "",
             "" if row.lag is None else count_text(row.lag),
             Text(count_text(dead), style="yellow" if dead else "dim"),
             Text(str(restarts), style="yellow" if restarts else "dim"),
             span_text(row.since_seconds),
-            Text(row.reason or brief_text(row.detail), style="" if row.healthy else "yellow"),
+            Text(cell(row.reason or brief_text(row.detail)), style="" if row.healthy else "yellow"),
         )
     return table
 
@@ -157,12 +160,12 @@ def _values(status: Status) -> Any:
 
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     names = list(status.values[0]) if status.values else []
-    table.add_column(status.watched, style="bold cyan")
+    table.add_column(cell(status.watched), style="bold cyan")
     for name in names:
         numeric = all(isinstance(value.get(name), int | float) for value in status.values)
-        table.add_column(name, justify="right" if numeric else "left")
+        table.add_column(cell(name), justify="right" if numeric else "left")
     for value in status.values:
-        table.add_row("", *(cell(value.get(name)) for name in names))
+        table.add_row("", *(cell(value.get(name), most=_VALUE_CHARACTERS) for name in names))
     return table
 
 

@@ -22,7 +22,7 @@ from penstock.cli.terminal import Terminal
         (1, ["error: early [x]", "error: late [y]"], "exit code 1: late [y]"),
         (1, ["only noise"], "exit code 1: only noise"),
         (3, [], "exit code 3: nothing in its log"),
-        (1, ["error: " + "x" * 500], "exit code 1: " + "x" * 300),
+        (1, ["error: " + "x" * 500], "exit code 1: " + "x" * 300 + "… (+200 characters)"),
     ],
 )
 def test_the_end_of_a_process_is_explained(code, log, text):
