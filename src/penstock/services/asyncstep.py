@@ -86,12 +86,14 @@ class AsyncStep(Step):
         """Handle records of one topic; see :meth:`Step.run`."""
         jobs = [self._job(topic, raw) for raw in records]
         self._event_time.look(self._clock)
-        deadline = monotonic() + LONGEST_RUN_SECONDS
+        deadline = min(self.deadline, monotonic() + LONGEST_RUN_SECONDS)
         at_least = 1  # however long that takes: a batch always gets on
         for piece in self._pieces(topic, jobs, send):
+            if piece and self._out_of_time():
+                return self._up(piece[0].raw)
             begun = self._finish(piece, send, deadline=deadline, at_least=at_least)
             if begun < len(piece):
-                return Hold(piece[begun].raw.offset() or 0, self._clock())
+                return self._up(piece[begun].raw)
             if begun:
                 at_least = 0
         return None

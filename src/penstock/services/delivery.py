@@ -167,7 +167,9 @@ class AtLeastOnce:
 class AtMostOnce(AtLeastOnce):
     """The offsets first, then the work: what a crash leaves undone is never done.
 
-    Outputs that could not be delivered are given up; state keeps what its last commit had.
+    Outputs that could not be delivered are given up; state keeps what its last commit had. What is
+    left for later without a crash (a record to be tried again, and those behind it) is given back
+    with the next commit.
     """
 
     def __init__(
@@ -182,17 +184,19 @@ class AtMostOnce(AtLeastOnce):
 
     def take(self, offsets: Offsets) -> bool:
         """Move the group past the records before they are handled."""
-        new = self._beyond(offsets)
-        if new:
-            self._consumer().commit(new)
-            self._taken |= new
-        return bool(new)
+        self._move({at: end for at, end in offsets.items() if end > self._taken.get(at, -1)})
+        return True
 
     def commit(self, offsets: Offsets) -> Callable[[], None]:
-        """Wait until what was sent has arrived; move the group past what holds no records."""
+        """Wait until what was sent has arrived; move the group past what holds no records.
+
+        It goes back to records that were taken and left for later: nobody has them done.
+        """
         self._producer.flush()
-        self.take(offsets)
+        self._move({at: end for at, end in offsets.items() if end != self._taken.get(at)})
         return lambda: None
 
-    def _beyond(self, offsets: Offsets) -> dict[Partition, int]:
-        return {at: offset for at, offset in offsets.items() if offset > self._taken.get(at, -1)}
+    def _move(self, offsets: Offsets) -> None:
+        if offsets:
+            self._consumer().commit(offsets)
+            self._taken |= offsets

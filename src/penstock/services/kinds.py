@@ -53,8 +53,11 @@ class Kept(Protocol):
 class Stepper(Protocol):
     """Handles the records of one task; all calls come from one thread, in between of each other.
 
-    Whatever ``send`` raises goes through: the task is thrown away then.
+    Whatever ``send`` raises goes through: the task is thrown away then. A step that runs a user's
+    code stops soon after its ``deadline``, by the clock that only goes on, and leaves the rest.
     """
+
+    deadline: float
 
     @property
     def retries(self) -> Retries:
@@ -84,7 +87,8 @@ class Stepper(Protocol):
     def run(self, topic: str, records: Iterable[RawRecord], send: Send) -> Hold | None:
         """Handle records of one topic in order, passing what they give to ``send``.
 
-        A record that is to be tried again later is returned; those behind it were not handled.
+        A record that is to be tried again later is returned, or the one at which the time was up;
+        those behind it were not handled.
         """
 
     def wakes_at(self) -> datetime | None:

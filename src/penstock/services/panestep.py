@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
+from math import inf
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -55,6 +56,7 @@ class PaneStep:
         rollup = rollup_of(service)
         self.states = PaneState(shelf)
         self.tally = Tally()
+        self.deadline = inf  # not looked at: there is no user's code that could be slow
         self.retries = Retries(service.name, clock=clock)  # there is no user's code that could fail
         self._rollup = rollup
         self._clock = clock

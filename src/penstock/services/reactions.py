@@ -17,10 +17,12 @@ _REFUSED_OUTPUTS = frozenset({"data.not-encodable", "data.too-large"})
 
 
 class Hold(NamedTuple):
-    """A record that is tried again later; nothing behind it is handled before."""
+    """A record that is handled later; nothing behind it is handled before."""
 
     offset: int
     until: datetime
+    unfinished: bool = False
+    """Whether nothing failed: the time was up."""
 
 
 class Reactions:

@@ -5,6 +5,8 @@ The worker on a broker and the test driver run this same code, a :class:`Step` f
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
+from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from penstock.backbone.logrecord import RawRecord
@@ -35,6 +37,9 @@ Clock = Callable[[], datetime]
 
 _SWEEP_INTERVAL = 1_000_000
 """Microseconds between two sweeps of what has expired."""
+_UNLOOKED = 7
+_SLOW_SECONDS = 0.01
+"""So many records are handled without a look at the clock, where they take less time than this."""
 
 
 class Step:
@@ -86,6 +91,8 @@ class Step:
         self._calls = bind_calls(self._subject, self.states, self._here)
         self._held_until: datetime | None = None
         self._number = 0
+        self.deadline = inf
+        """When to leave what is left for later, by the clock that only goes on."""
 
     @property
     def last_dead_letter(self) -> str:
@@ -142,17 +149,21 @@ class Step:
         now = micros(self._clock())
         self._event_time.look(self._clock)
         fired = self._fire("event", self._event_time.micros, send)
-        fired |= self._fire("processing", now, send)
+        if not self._out_of_time():
+            fired |= self._fire("processing", now, send)
         return self.states.sweep(now) or fired
 
     def advance(self, event_time_at: datetime) -> None:
         """Take note of an event time, as if a record of each stream had come with it."""
         self._event_time.see_all(event_time_at)
 
-    def run(self, topic: str, records: Iterable[RawRecord], send: Send) -> Hold | None:
+    def run(  # noqa: C901, PLR0912 - one loop: every call in it costs
+        self, topic: str, records: Iterable[RawRecord], send: Send
+    ) -> Hold | None:
         """Handle records of one topic in order, passing what they give to ``send``.
 
-        A record that is to be tried again later is returned; those behind it were not handled.
+        A record that is to be tried again later is returned, or the one at which the time was up;
+        those behind it were not handled. However little time there is, one record is handled.
         Whatever ``send`` raises goes through, and so does the end that the error policy asks for:
         the task has to be thrown away.
         """
@@ -162,8 +173,17 @@ class Step:
         context = self._context if self._service.context else None
         passed = filtered = written = 0
         hold: Hold | None = None
+        until, looked, unlooked = inf, -inf, 0
         self._event_time.look(self._clock)
         for raw in records:
+            if unlooked:
+                unlooked -= 1
+            elif (now := monotonic()) >= until:
+                hold = self._up(raw)
+                break
+            else:
+                unlooked = 0 if now - looked > _SLOW_SECONDS else _UNLOOKED
+                until, looked = self.deadline, now
             key = raw.key()
             try:
                 record = accept(key, raw.value())
@@ -173,6 +193,9 @@ class Step:
             if timers is not None:
                 self._here.happened = self._event_time.see(topic, record)
                 self._fire("event", self._event_time.micros, send)
+                if self._out_of_time():
+                    hold = self._up(raw)
+                    break
             try:
                 if here is not None:
                     here.key = key  # type: ignore[assignment] # accept saw that there is one
@@ -249,6 +272,8 @@ class Step:
             for to, key, value, headers, partition in sent:
                 send(to, key=key, value=value, headers=headers, partition=partition)
             self.tally.written += len(sent)
+            if monotonic() >= self.deadline:
+                break
         here.floor = None
         return fired
 
@@ -268,6 +293,14 @@ class Step:
             self._dead_letters.bury_timer(due, outcome, self._place(), send)
             self.tally.written += 1
         return False
+
+    def _up(self, raw: RawRecord) -> Hold:
+        """Leave a record for later because the time is up."""
+        return Hold(raw.offset() or 0, self._clock(), unfinished=True)
+
+    def _out_of_time(self) -> bool:
+        """Return whether the time was up before every timer that is due had gone off."""
+        return monotonic() >= self.deadline and self._has_due_event()
 
     def _has_due_event(self) -> bool:
         first = self._timers.first("event") if self._timers is not None else None

@@ -7,6 +7,7 @@ an idempotent producer on a broker, a list in the test driver.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from math import inf
 from typing import TYPE_CHECKING, Protocol
 
 from penstock.backbone.logrecord import Offsets, Partition, RawRecord
@@ -118,10 +119,13 @@ class Task:
         """Begin, with the state restored."""
         self.step.open(self.number)
 
-    def handle(self, partition: Partition, records: Sequence[RawRecord]) -> int:
+    def handle(
+        self, partition: Partition, records: Sequence[RawRecord], *, deadline: float = inf
+    ) -> int:
         """Handle records of one partition; those before its position were handled already.
 
         None is handled while the partition is in :attr:`holds`; afterwards they must come again.
+        So must those that were left when the deadline came, by the clock that only goes on.
         Return how many were handled: one that is to be tried again was not.
         """
         if partition in self.holds:
@@ -133,18 +137,19 @@ class Task:
                 return 0
         self._begin()
         end = (records[-1].offset() or 0) + 1
-        if self._delivery.take({partition: end}):
+        if taken := self._delivery.take({partition: end}):
             self.committed[partition] = end
         sent = self.uncommitted
+        self.step.deadline = deadline
         with self._breaking():
             hold = self.step.run(partition[0], records, self._delivery.send)
         if hold is None:
             self._move(partition, end)
             return len(records)
         self.holds[partition] = hold.until
-        if hold.offset > position:
-            self._move(partition, hold.offset)
-        elif self.uncommitted > sent:
+        if hold.offset > position or taken:
+            self._move(partition, hold.offset)  # the group goes back, where it was moved before
+        elif self.uncommitted > sent or hold.unfinished:
             self._ticked = True  # a timer went off: what it gave must not wait for the record
         return sum((record.offset() or 0) < hold.offset for record in records)
 
@@ -163,12 +168,16 @@ class Task:
             del self.holds[partition]
         return over
 
-    def tick(self) -> bool:
-        """Do what the clock has made due; return whether there is something new to commit."""
+    def tick(self, *, deadline: float = inf) -> bool:
+        """Do what the clock has made due; return whether there is something new to commit.
+
+        What is left when the deadline comes is still due.
+        """
         wakes_at = self.step.wakes_at()
         if wakes_at is None or wakes_at > self._clock():
             return False
         self._begin()
+        self.step.deadline = deadline
         with self._breaking():
             ticked = self.step.tick(self._delivery.send)
         self._ticked |= ticked

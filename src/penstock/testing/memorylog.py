@@ -176,8 +176,7 @@ class MemoryDelivery:
         for append in self._pending:
             append()
         self._pending.clear()
-        if self._delivery != "at_most_once":
-            self._log.commit(self._group, offsets)
+        self._log.commit(self._group, offsets)
         return lambda: None
 
     @property

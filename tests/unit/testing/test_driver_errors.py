@@ -220,3 +220,25 @@ def test_at_most_once_nothing_is_done_twice_and_a_crash_may_lose_it():
     driver.restart()
     driver.pipe(app.words, Word("a"))
     assert app.words_counted(driver) == [("a", 2)]
+
+
+def test_at_most_once_a_clean_stop_gives_back_what_waits_behind_a_retry():
+    app = Flaky(delivery="at_most_once", errors=TWICE)
+    driver = Driver(app.app)
+    app.failures = {"b": 1}
+    driver.pipe(app.words, *(Word(word) for word in "abcd"))
+    driver.stop()
+    driver.restart()
+    driver.advance_clock("1m")
+    assert sorted(app.words_counted(driver)) == [("a", 1), ("b", 1), ("c", 1), ("d", 1)]
+    assert app.calls == ["a", "b", "b", "c", "d"]
+
+
+def test_at_most_once_the_first_record_of_a_batch_is_given_back_too():
+    app = Flaky(delivery="at_most_once", errors=TWICE)
+    driver = Driver(app.app)
+    app.failures = {"a": 1}
+    driver.pipe(app.words, Word("a"), Word("b"))
+    driver.stop()
+    driver.restart()
+    assert app.words_counted(driver) == [("a", 1), ("b", 1)]
