@@ -5,7 +5,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -14,7 +13,6 @@ from pyspark.sql import types as sql
 
 from penstock.core.graph import OnLog
 from penstock.pipelines.gate import REFUSED, judged, refused
-from penstock.pipelines.suspects import marked
 
 samples = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / "payloads.py")))
 readings, riches, latest = samples.readings, samples.riches, samples.latest
@@ -113,21 +111,6 @@ def test_refused_rows_keep_all_they_had_on_the_log(spark, natively):
     )
 
     assert refused(rows, readings, natively=natively).collect() == [(b"d1", b"{", 1, 7)]
-
-
-def test_what_only_spark_itself_refuses_has_marks_by_which_a_sweep_finds_it(spark):
-    prices = ['"1_0"', '" 1"', '"\uff11"']
-    odd = [(riches, RICH | {"price": price}) for price in prices]
-    odd += [
-        (readings, PLAIN | {"at": f'"2024-05-06T07:08:09{far}"'})
-        for far in ("+18:01", "-23:59", "+1901")
-    ]
-    for data, fields in odd:
-        value = written({name: text.encode() for name, text in fields.items()})
-        rows = with_their_keys(data, [value])
-        assert by_codec(data, rows) != [None]
-        assert by_gate(spark, data, rows, natively=True) == [None]
-        assert data is riches or marked(pa.array([value], pa.binary())).to_pylist() == [True]
 
 
 @in_both_forms

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
+from penstock.core.admission import FIRST_MILLISECOND, LAST_MILLISECOND
 from penstock.core.schema import (
     Choice,
     Field,
@@ -39,22 +40,23 @@ _SCALARS: dict[type, ScalarName] = {
 }
 HINTS: dict[ScalarName, type] = {name: hint for hint, name in _SCALARS.items()}
 """How a scalar is annotated in a class."""
-_INT64 = msgspec.Meta(ge=-(2**63), le=2**63 - 1)
+_INT64_RANGE = (-(2**63), 2**63 - 1)
+_INT64 = msgspec.Meta(ge=_INT64_RANGE[0], le=_INT64_RANGE[1])
 _ZONED = msgspec.Meta(tz=True)
 
 
-def read_field(name: str, hint: Any, given: Any) -> tuple[Field, Any]:
+def read_field(name: str, hint: Any, given: Any, *, event_time: bool = False) -> tuple[Field, Any]:
     """Return a field of the schema and the annotation its codec is to enforce.
 
-    ``given`` is the class's default, or ``msgspec.NODEFAULT``. TypeError: not a type for a record.
+    ``given`` is the class's default, or ``msgspec.NODEFAULT``; ``event_time`` says that the field
+    is the event time of its record. TypeError: not a type for a record.
     """
     plain, bounds = _limits_of(hint)
     plain, nullable = _without_none(plain)
     if not bounds:
         plain, bounds = _limits_of(plain)
     kind, annotation = read_type(plain)
-    if bounds:
-        annotation = bounded(annotation, bounds)
+    annotation = bounded(annotation, bounds, event_time=event_time)
     optional = nullable or given is not msgspec.NODEFAULT
     field = Field(
         name=name,
@@ -67,14 +69,22 @@ def read_field(name: str, hint: Any, given: Any) -> tuple[Field, Any]:
     return field, annotation | None if nullable else annotation
 
 
-def bounded(annotation: Any, bounds: Limits) -> Any:
-    """Return an annotation with limits; each side of an int is bounded once, as msgspec wants."""
-    said = bounds.to_json()
+def bounded(annotation: Any, bounds: Limits | None, *, event_time: bool = False) -> Any:
+    """Return an annotation with limits; each side of an int is bounded once, as msgspec wants.
+
+    An event time in milliseconds is bounded by the years that an instant may have.
+    """
+    said = bounds.to_json() if bounds else {}
     if annotation == Annotated[int, _INT64]:
-        lower = {} if {"ge", "gt"} & said.keys() else {"ge": _INT64.ge}
-        upper = {} if {"le", "lt"} & said.keys() else {"le": _INT64.le}
-        annotation, said = int, lower | upper | said
-    return Annotated[annotation, msgspec.Meta(**said)]
+        low, high = (FIRST_MILLISECOND, LAST_MILLISECOND) if event_time else _INT64_RANGE
+        if said.get("gt", low) <= low:
+            said.pop("gt", None)
+            said["ge"] = max(low, said.get("ge", low))
+        if said.get("lt", high) >= high:
+            said.pop("lt", None)
+            said["le"] = min(high, said.get("le", high))
+        annotation = int
+    return Annotated[annotation, msgspec.Meta(**said)] if said else annotation
 
 
 def _limits_of(hint: Any) -> tuple[Any, Limits | None]:

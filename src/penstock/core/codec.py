@@ -1,12 +1,13 @@
 """Records to bytes and back. A codec is a seam: JSON today, Avro or Protobuf beside it later."""
 
 from collections.abc import Callable
-from decimal import Decimal
 from operator import attrgetter
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
+from penstock.core.admission import record_check, zones
+from penstock.core.decimaltext import odd_decimal
 from penstock.core.record import RecordType
 from penstock.core.schema import Choice, Scalar, Schema
 from penstock.core.topic import DEFAULT_MAX_RECORD_BYTES
@@ -17,8 +18,6 @@ __all__ = ["Codec", "JsonCodec", "key_encoder"]
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-_DECIMAL_DIGITS = 38
-_DECIMAL_SCALE = 18
 _ENCODER = msgspec.json.Encoder()
 
 
@@ -52,7 +51,11 @@ class JsonCodec(Generic[T]):
         self._max_bytes = max_bytes
         self._decoder = msgspec.json.Decoder(record.cls)
         self._key = key_encoder(record.schema)
-        self._has_decimals = record.schema.holds("decimal")
+        self._check = record_check(record.schema)
+        usual = zones(record.schema)
+        self._zones = usual[0] if usual else None
+        self._utc = usual[1] if usual else None
+        self._odd_decimal = odd_decimal(record.schema)
 
     def encode(self, record: T) -> bytes:
         """Return the record as compact JSON, its fields in declared order."""
@@ -97,8 +100,12 @@ class JsonCodec(Generic[T]):
             raise self._error("data.not-json", f"a text is not UTF-8: {error}") from error
         except RecursionError as error:
             raise self._error("data.too-deep", "the JSON is nested too deeply") from error
-        if self._has_decimals:
-            self._check_decimals(found)
+        if self._zones is not None and self._zones(found) == self._utc:
+            return found
+        if self._check is not None and (reason := self._check(found)):
+            raise self._error("data.invalid-value", reason)
+        if self._odd_decimal is not None and (text := self._odd_decimal(value)) is not None:
+            raise self._error("data.invalid-value", f"the text {text[:100]!r} is not a number")
         return found
 
     def key(self, record: T) -> bytes | None:
@@ -128,18 +135,6 @@ class JsonCodec(Generic[T]):
         text = f"it has {count} bytes, its stream takes {self._max_bytes}"
         return self._error("data.too-large", text)
 
-    def _check_decimals(self, record: T) -> None:
-        for value in _decimals(msgspec.structs.astuple(record)):  # type: ignore[arg-type]
-            if not value.is_finite():
-                raise self._error("data.invalid-value", f"{value} is not a finite decimal")
-            whole = value.adjusted() + 1
-            exponent = value.normalize().as_tuple().exponent
-            if whole > _DECIMAL_DIGITS - _DECIMAL_SCALE or int(exponent) < -_DECIMAL_SCALE:
-                text = f"{value} needs more than {_DECIMAL_DIGITS - _DECIMAL_SCALE} digits before"
-                raise self._error(
-                    "data.invalid-value", f"{text} or {_DECIMAL_SCALE} behind the point"
-                )
-
     def _error(self, code: str, text: str) -> DataError:
         return DataError(f"not a {self._name}: {text}", code=code)
 
@@ -165,15 +160,3 @@ def _validation_code(text: str) -> str:
     if "missing required field" in text:
         return "data.missing-field"
     return "data.wrong-type" if ", got `" in text else "data.invalid-value"
-
-
-def _decimals(values: Any) -> list[Decimal]:
-    if isinstance(values, Decimal):
-        return [values]
-    if isinstance(values, msgspec.Struct):
-        values = msgspec.structs.astuple(values)
-    if isinstance(values, dict):
-        values = values.values()
-    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
-        return []
-    return [found for value in values for found in _decimals(value)]

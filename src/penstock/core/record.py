@@ -76,7 +76,7 @@ def _build(cls: type[T], key: tuple[str, ...], time: str | None, place: Place | 
     for name, hint in _hints(cls, place, problems).items():
         given = cls.__dict__.get(name, msgspec.NODEFAULT)
         try:
-            field, annotation = read_field(name, hint, given)
+            field, annotation = read_field(name, hint, given, event_time=name == time)
         except TypeError as problem:
             hint_text = f"a field may be {SUPPORTED}"
             problems.append(

@@ -10,9 +10,22 @@ import msgspec
 
 from penstock.core.annotations import HINTS, bounded, read_type
 from penstock.core.record import RecordType
-from penstock.core.schema import Choice, Field, FieldType, ListOf, MapOf, Nested, Scalar, Schema
+from penstock.core.schema import (
+    Choice,
+    Field,
+    FieldType,
+    ListOf,
+    MapOf,
+    Nested,
+    Scalar,
+    ScalarName,
+    Schema,
+)
 
 __all__ = ["record_of", "struct_of"]
+
+Unread = dict[ScalarName, type[Any]]
+"""Types of values that are not to be read, and what stands for them."""
 
 
 def record_of(schema: Schema) -> RecordType[Any]:
@@ -20,45 +33,56 @@ def record_of(schema: Schema) -> RecordType[Any]:
     return RecordType(struct_of(schema), schema)
 
 
-def struct_of(schema: Schema, *, instants_as_text: bool = False) -> type[Any]:
+def struct_of(
+    schema: Schema, *, instants_as_text: bool = False, decimals_unread: bool = False
+) -> type[Any]:
     """Return a class whose instances hold what records of this schema hold.
 
-    With ``instants_as_text`` an instant is whatever text stands in its place, unread.
+    With ``instants_as_text`` an instant is whatever text stands in its place, unread; with
+    ``decimals_unread`` a decimal is the JSON in its place.
     """
+    unread: Unread = {}
+    if instants_as_text:
+        unread["instant"] = str
+    if decimals_unread:
+        unread["decimal"] = msgspec.Raw
+    return _struct_of(schema, unread)
+
+
+def _struct_of(schema: Schema, unread: Unread) -> type[Any]:
     return msgspec.defstruct(
         schema.name,
-        [_member(field, instants_as_text=instants_as_text) for field in schema.fields],
+        [_member(field, schema, unread) for field in schema.fields],
         kw_only=True,
         gc=False,
     )
 
 
-def _member(field: Field, *, instants_as_text: bool) -> tuple[str, Any] | tuple[str, Any, Any]:
-    annotation = _annotation(field.type, instants_as_text=instants_as_text)
-    if field.limits:
-        annotation = bounded(annotation, field.limits)
-    if field.nullable:
+def _member(field: Field, schema: Schema, unread: Unread) -> tuple[str, Any] | tuple[str, Any, Any]:
+    annotation = _annotation(field.type, unread)
+    annotation = bounded(annotation, field.limits, event_time=field.name == schema.time)
+    if field.nullable and annotation is not msgspec.Raw:
         annotation = annotation | None
     if not field.optional:
         return field.name, annotation
-    given = None if field.default is None else msgspec.convert(field.default, annotation)
+    given = None
+    if field.default is not None and not ("decimal" in unread and field.holds("decimal")):
+        given = msgspec.convert(field.default, annotation)
     if isinstance(field.type, ListOf | MapOf):
         return field.name, annotation, msgspec.field(default_factory=lambda: copy.copy(given))
     return field.name, annotation, given
 
 
-def _annotation(kind: FieldType, *, instants_as_text: bool) -> Any:
+def _annotation(kind: FieldType, unread: Unread) -> Any:
     match kind:
-        case Scalar("instant") if instants_as_text:
-            return str
         case Scalar(name):
-            return read_type(HINTS[name])[1]
+            return unread.get(name) or read_type(HINTS[name])[1]
         case Choice(values):
             return Literal[values]
         case ListOf(item):
-            return list[_annotation(item, instants_as_text=instants_as_text)]  # type: ignore[misc]
+            return list[_annotation(item, unread)]  # type: ignore[misc]
         case MapOf(value):
-            inner = _annotation(value, instants_as_text=instants_as_text)
+            inner = _annotation(value, unread)
             return dict[str, inner]  # type: ignore[valid-type]
         case Nested(schema):
-            return struct_of(schema, instants_as_text=instants_as_text)
+            return _struct_of(schema, unread)

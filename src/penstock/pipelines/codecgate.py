@@ -14,7 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.core.admission import Check, record_check
 from penstock.core.codec import JsonCodec, key_encoder
+from penstock.core.decimaltext import ODD
 from penstock.core.schema import Choice, Scalar, Schema
 from penstock.core.structs import record_of, struct_of
 from penstock.errors import DataError
@@ -29,8 +31,6 @@ _LINE = b"\n"
 none has it in a text. So as many records come out as went in only if each is one by itself."""
 
 _BROKEN = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-_FIRST, _LAST = -62_135_596_800_000, 253_402_300_799_999
-"""Milliseconds of the years 1 to 9999."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,12 @@ class CodecGate:
     def _judged(self, keys: pa.Array, values: pa.Array) -> tuple[list[pa.Array], pa.Array]:
         if self._is_usual(values):
             joined = _joined(values)
-            for decoder in self._decoders:
+            if self._has_decimals and ODD.search(joined):
+                return self._one_by_one(keys, values)
+            for decoder, check in self._decoders:
                 try:
                     found = decoder.decode_lines(joined)
-                    if len(found) == len(values):
+                    if len(found) == len(values) and not (check and any(map(check, found))):
                         return self._together(keys, found)
                 except InDoubtError:
                     continue
@@ -72,10 +74,11 @@ class CodecGate:
         return self._one_by_one(keys, values)
 
     def _together(self, keys: pa.Array, found: list[Any]) -> tuple[list[pa.Array], pa.Array]:
-        fields, refused = self._fields(found)
-        if self._expected is not None:
-            wrong = pc.not_equal(keys, self._expected(found, fields))
-            refused = pc.or_(refused, pc.fill_null(wrong, True))  # noqa: FBT003
+        fields = self._fields(found)
+        if self._expected is None:
+            return fields, pa.repeat(pa.scalar(value=False), len(found))
+        wrong = pc.not_equal(keys, self._expected(found, fields))
+        refused = pc.fill_null(wrong, True)  # noqa: FBT003
         if not pc.any(refused).as_py():
             return fields, refused
         places = pc.if_else(refused, None, pa.array(np.arange(len(found))))
@@ -94,34 +97,30 @@ class CodecGate:
                 verdicts.append(True)
             else:
                 verdicts.append(False)
-        fields, unusable = self._fields(found)
+        fields = self._fields(found)
         refused = pa.array(verdicts, pa.bool_())
         accepted = pc.fill_null(pc.invert(refused), False)  # noqa: FBT003
         places = pa.array(np.cumsum(accepted.to_numpy(zero_copy_only=False)) - 1)
         places = pc.if_else(accepted, places, None)
-        if found:
-            refused = pc.if_else(accepted, unusable.take(places), refused)
         return [each.take(places) for each in fields], refused
 
-    def _fields(self, found: Sequence[Any]) -> tuple[list[pa.Array], pa.Array]:
-        """Return the columns of records, and for each record whether Spark cannot hold it."""
-        unusable = pa.repeat(pa.scalar(value=False), len(found))
+    def _fields(self, found: Sequence[Any]) -> list[pa.Array]:
+        """Return the columns of records."""
         fields = []
         for field in self.schema.fields:
             kind = self.types.get(field.name)
+            if kind is None:
+                continue
+            values = list(map(attrgetter(field.name), found))
             if holds_milliseconds(self.schema, field.name):
-                times = pa.array(list(map(attrgetter(field.name), found)), pa.int64())
-                unusable = pc.or_(pc.less(times, _FIRST), pc.greater(times, _LAST))
-                if kind is not None:
-                    times = pc.if_else(unusable, None, times)
-                    fields.append(pc.multiply(times, 1000).cast(kind))
-            elif kind is not None:
-                fields.append(column(list(map(attrgetter(field.name), found)), field.type, kind))
-        return fields, unusable
+                fields.append(pc.multiply(pa.array(values, pa.int64()), 1000).cast(kind))
+            else:
+                fields.append(column(values, field.type, kind))
+        return fields
 
     def _is_usual(self, values: pa.Array) -> bool:
         """Whether each value is there, not too long, and begins and ends as an object does."""
-        if values.null_count or not len(values) or self.schema.holds("decimal"):
+        if values.null_count or not len(values):
             return False
         ends = bounds(values)
         lengths = np.diff(ends)
@@ -132,21 +131,26 @@ class CodecGate:
         return bool(begins.all() and closes.all())
 
     @cached_property
+    def _has_decimals(self) -> bool:
+        return self.schema.holds("decimal")
+
+    @cached_property
     def _codec(self) -> JsonCodec[Any]:
         return JsonCodec(record_of(self.schema), max_bytes=self.max_bytes)
 
     @cached_property
-    def _decoders(self) -> list[msgspec.json.Decoder[Any]]:
-        """What decodes a batch at once: the fast one where it is of use, and the one for all.
+    def _decoders(self) -> list[tuple[msgspec.json.Decoder[Any], Check | None]]:
+        """What decodes a batch at once and looks at its records: a fast one, and one for all.
 
         The fast one leaves instants to Arrow, so all of them must become columns.
         """
-        exact = msgspec.json.Decoder(struct_of(self.schema))
+        exact = msgspec.json.Decoder(struct_of(self.schema)), record_check(self.schema)
         instants = [field for field in self.schema.fields if field.holds("instant")]
         unread = [field for field in instants if field.name not in self.types]
         if not instants or unread or any(field.name in self.schema.key for field in instants):
             return [exact]
-        return [msgspec.json.Decoder(struct_of(self.schema, instants_as_text=True)), exact]
+        fast = msgspec.json.Decoder(struct_of(self.schema, instants_as_text=True))
+        return [(fast, record_check(self.schema, instants=False)), exact]
 
     @cached_property
     def _expected(self) -> Callable[[list[Any], list[pa.Array]], pa.Array] | None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from penstock.core.admission import exact_decimal
 from penstock.core.schema import FieldType, ListOf, MapOf, Nested, Scalar
 
 __all__ = ["InDoubtError", "bounds", "column", "instants"]
@@ -41,6 +42,10 @@ def column(values: Sequence[Any], kind: FieldType, type_: pa.DataType) -> pa.Arr
     match kind:
         case Scalar("instant") if isinstance(_first(values), str):
             return instants(pa.array(values, pa.string()), type_)
+        case Scalar("decimal"):
+            # Arrow goes by how a decimal is written, and has no room for many zeros at its end.
+            exact = [None if each is None else exact_decimal(each) for each in values]
+            return pa.array(exact, type_)
         case ListOf(item):
             offsets, mask = _offsets(values)
             inner = list(chain.from_iterable(each for each in values if each))

@@ -82,10 +82,7 @@ def _let(variable: str, value: Sql, body: Sql) -> Sql:
 
 def read_fields(place: Place, schema: Schema) -> list[Reading]:
     """Read the fields of a record, in their order."""
-    return [
-        _read_field(place, field, milliseconds=holds_milliseconds(schema, field.name))
-        for field in schema.fields
-    ]
+    return [_read_field(place, field, schema) for field in schema.fields]
 
 
 def default_value(field: Field) -> Sql:
@@ -97,16 +94,17 @@ def default_value(field: Field) -> Sql:
     return _read(Place(f"parse_json({literal(json.dumps(field.default))})"), field.type, 0).value
 
 
-def _read_field(
-    place: Place, field: Field, *, milliseconds: bool = False, depth: int = 0
-) -> Reading:
+def _read_field(place: Place, field: Field, schema: Schema, *, depth: int | None = None) -> Reading:
+    """Read a field of the record at a place; with ``depth`` that is inside another record."""
     inner = place.field(field.name)
-    reading = _read(inner, field.type, depth)
+    reading = _read(inner, field.type, depth or 0)
     ok = all_of(reading.ok, within(reading.value, field.type, field.limits))
     value, default = reading.value, default_value(field)
-    if milliseconds:
-        ok, value = all_of(ok, event_time(value).ok), event_time(value).value
-        default = event_time(default).value
+    if holds_milliseconds(schema, field.name):
+        ok = all_of(ok, event_time(value).ok)
+        # Inside another record it is a number like others.
+        if depth is None:
+            value, default = event_time(value).value, event_time(default).value
     if field.nullable:
         ok = any_of(f"{inner.json_type} = 'VOID'", ok)
     if field.optional:
@@ -140,7 +138,7 @@ def _read(place: Place, kind: FieldType, depth: int) -> Reading:
                 f"transform_values({entries}, (name{depth}, {entry}) -> {reading.value})",
             )
         case Nested(schema):
-            readings = [_read_field(place, field, depth=depth) for field in schema.fields]
+            readings = [_read_field(place, each, schema, depth=depth) for each in schema.fields]
             named = zip(readings, schema.fields, strict=True)
             value = ", ".join(f"{reading.value} as {name(field.name)}" for reading, field in named)
             return Reading(

@@ -1,9 +1,8 @@
 """The gate: rows of a topic in; typed records out, and a verdict on every row.
 
 The verdict is the codec's own (``core.codec.JsonCodec.accept``), given by the codec itself in
-Spark's Python workers. It is more than twice as fast there as what Spark has for JSON. Only event
-times in milliseconds outside the years 1 to 9999 are refused here alone: Spark has no room for
-them. Real-time mode has no Python; see ``nativegate`` for how the verdict is given there.
+Spark's Python workers. It is more than twice as fast there as what Spark has for JSON. Real-time
+mode has no Python; see ``nativegate`` for how the verdict is given there.
 """
 
 from collections.abc import Collection, Mapping

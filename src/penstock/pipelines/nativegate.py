@@ -4,8 +4,6 @@ The verdict deviates from the codec's only here, always by refusing what the cod
 for the last:
 
 - bytes that are not UTF-8 in a field nobody declared, unless the record type is plain;
-- instants more than 18 hours from UTC, and event times in milliseconds outside the years 1 to 9999;
-- decimals written with underscores, blanks or digits other than 0 to 9;
 - JSON nested very deep, or numbers with more than 1,000 digits, in a field nobody declared;
 - in a record that names a field twice only the last one is looked at, and if that should be a
   text, a number there may pass for one.

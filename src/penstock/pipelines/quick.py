@@ -23,7 +23,7 @@ from penstock.pipelines.sqltext import (
     name,
     when,
 )
-from penstock.pipelines.values import Reading, event_time, is_common_era, read_scalar, within
+from penstock.pipelines.values import Reading, event_time, is_good_instant, read_scalar, within
 
 __all__ = ["instants", "is_plain", "is_typed", "is_well_formed", "parsed", "read_fields"]
 
@@ -79,8 +79,7 @@ def _read_field(field: Field, text: Sql, found: Sql, schema: Schema) -> Reading:
     if field.type == Scalar("text"):
         reading = Reading(_is_utf8(raw, text), raw)
     elif field.type == Scalar("instant"):
-        there = f"{_instant(field)} is not null"
-        reading = Reading(all_of(there, is_common_era(raw)), _instant(field))
+        reading = Reading(is_good_instant(_instant(field)), _instant(field))
     elif isinstance(field.type, Scalar | Choice):
         reading = read_scalar(raw, field.type)
     else:

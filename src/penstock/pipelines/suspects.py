@@ -28,8 +28,6 @@ _LONG = 1000
 """Bytes; a number that Spark's parser finds too long is longer."""
 _DEEP = 100
 """Brackets and braces that open; what Spark's parser finds too deep has more."""
-_FAR = rb'[+-](1[89]|2[0-3]):?[0-5][0-9]"'
-"""An offset of an instant that Spark does not know."""
 _OPENING = np.frombuffer(b"[{", np.uint8)
 
 
@@ -80,9 +78,8 @@ def marked(values: pa.Array) -> pa.Array:
         # Somewhere are bytes that are no UTF-8.
         return pa.repeat(pa.scalar(value=True), len(values))
     given = pc.fill_null(values, b"")
-    far = pc.match_substring_regex(given, _FAR)
     long = pc.greater(pc.binary_length(given), _LONG)
-    return pc.or_(pc.or_(far, long), pa.array(_depths(given) > _DEEP))
+    return pc.or_(long, pa.array(_depths(given) > _DEEP))
 
 
 def _depths(values: pa.Array) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":

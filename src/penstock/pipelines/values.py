@@ -7,16 +7,15 @@ of ``core/codec``; a differential test holds the two together.
 from collections.abc import Callable
 from typing import NamedTuple
 
+from penstock.core.admission import FIRST_MILLISECOND, LAST_MILLISECOND, MAX_EXPONENT
 from penstock.core.schema import Choice, FieldType, Limits, Scalar
 from penstock.pipelines.schema import DECIMAL
 from penstock.pipelines.sqltext import Sql, all_of, any_of, coalesce, literal, matches, when
 
 __all__ = [
-    "FIRST_MICROSECOND",
-    "LAST_MICROSECOND",
     "Reading",
     "event_time",
-    "is_common_era",
+    "is_good_instant",
     "read_scalar",
     "within",
 ]
@@ -29,8 +28,9 @@ _INSTANT = (
 _LONG_FRACTION = r"(\.[0-9]{6})([0-9])[0-9]*"
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}\z"
 _BASE64 = r"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?\z"
-_DECIMAL = r"^[+-]?([0-9]*)\.?([0-9]*)(?:[eE]([+-]?[0-9]{1,4}))?$"
-FIRST_MICROSECOND, LAST_MICROSECOND = -62_135_596_800_000_000, 253_402_300_799_999_999
+# Each part ends where the next begins, so a long text is gone through once.
+_DECIMAL = r"^[+-]?([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?0*[0-9]{1,4}))?\z"
+_FIRST_MICROSECOND, _LAST_MICROSECOND = FIRST_MILLISECOND * 1000, LAST_MILLISECOND * 1000 + 999
 """The years 1 to 9999."""
 
 
@@ -50,14 +50,14 @@ def read_scalar(raw: Sql, kind: Scalar | Choice) -> Reading:
     return read(raw) if read else Reading(f"{raw} is not null", raw)
 
 
-def is_common_era(text: Sql) -> Sql:
-    """Return whether a date or an instant, as a text, is not in the year 0."""
-    return f"not startswith({text}, '0000')"
+def is_good_instant(value: Sql) -> Sql:
+    """Return whether an instant is there and lies in the years 1 to 9999."""
+    return f"unix_micros({value}) between {_FIRST_MICROSECOND} and {_LAST_MICROSECOND}"
 
 
 def event_time(milliseconds: Sql) -> Reading:
     """Read an event time that is held as milliseconds since the epoch."""
-    good = f"{milliseconds} between {FIRST_MICROSECOND // 1000} and {LAST_MICROSECOND // 1000}"
+    good = f"{milliseconds} between {FIRST_MILLISECOND} and {LAST_MILLISECOND}"
     return Reading(good, when(good, f"timestamp_millis({milliseconds})"))
 
 
@@ -74,7 +74,7 @@ def _instant(text: Sql) -> Reading:
         when(_is_plain_instant(text), f"try_cast({text} as timestamp)"),
         when(matches(text, _INSTANT), other),
     )
-    return Reading(all_of(f"{value} is not null", is_common_era(text)), value)
+    return Reading(is_good_instant(value), value)
 
 
 def _is_plain_instant(text: Sql) -> Sql:
@@ -103,7 +103,8 @@ def _is_plain_instant(text: Sql) -> Sql:
 def _date(text: Sql) -> Reading:
     value = f"try_cast({text} as date)"
     shape = matches(text, _DATE)
-    return Reading(all_of(shape, is_common_era(text), f"{value} is not null"), value)
+    common_era = f"not startswith({text}, '0000')"
+    return Reading(all_of(shape, common_era, f"{value} is not null"), value)
 
 
 def _bytes(text: Sql) -> Reading:
@@ -115,21 +116,22 @@ def _float(number: Sql) -> Reading:
 
 
 def _decimal(text: Sql) -> Reading:
-    value = f"try_cast({text} as {DECIMAL.simpleString()})"
     whole, part, exponent = (
         f"regexp_extract({text}, {literal(_DECIMAL)}, {group})" for group in (1, 2, 3)
     )
     digits = f"concat({whole}, {part})"
+    kind = DECIMAL.simpleString()
+    # Spark takes minutes for a number with an exponent of seven digits: it sees none of these. And
+    # it goes by the exponent of a zero too.
+    zero = when(f"ltrim('0', {digits}) = '' and {digits} != ''", f"cast(0 as {kind})")
+    value = when(matches(text, _DECIMAL), coalesce(zero, f"try_cast({text} as {kind})"))
+    written = f"length({part}) - coalesce(try_cast({exponent} as int), 0)"
     # Digits behind the point once the number is written without trailing zeros and exponent.
-    scale = (
-        f"length({part}) - length({digits}) + length(rtrim('0', {digits}))"
-        f" - coalesce(try_cast({exponent} as int), 0)"
-    )
+    scale = f"{written} - length({digits}) + length(rtrim('0', {digits}))"
     return Reading(
         all_of(
-            matches(text, _DECIMAL),
-            f"{digits} != ''",
             f"{value} is not null",
+            f"{written} between -{MAX_EXPONENT} and {MAX_EXPONENT}",
             f"ltrim('0', {digits}) = '' or {scale} <= {DECIMAL.scale}",
         ),
         value,

@@ -17,7 +17,7 @@ from penstock.pipelines.failures import REFUSED_OUTPUT
 from penstock.pipelines.keys import instant_text, key_of
 from penstock.pipelines.schema import frame_type, holds_milliseconds
 from penstock.pipelines.sqltext import Sql, all_of, any_of, coalesce, literal, name, when
-from penstock.pipelines.values import FIRST_MICROSECOND, LAST_MICROSECOND, event_time, within
+from penstock.pipelines.values import event_time, is_good_instant, within
 
 __all__ = ["DELETED", "log_rows", "typed"]
 
@@ -113,7 +113,7 @@ def _good(value: Sql, kind: FieldType, field: Field | None = None, depth: int = 
             good = f"abs({value}) < double('infinity')"
         case Scalar("instant"):
             # Not by its year, which is the work of a calendar.
-            good = f"unix_micros({value}) between {FIRST_MICROSECOND} and {LAST_MICROSECOND}"
+            good = is_good_instant(value)
         case Scalar("date"):
             good = f"year({value}) between 1 and 9999"
         case Choice(choices):

@@ -24,6 +24,7 @@ class Sample:
     payload: bytes = b""
     day: date | None = None
     price: Decimal | None = None
+    rate: Decimal = Decimal("0.10")
     parts: dict[str, list[int]] = {}  # noqa: RUF012 - copied by the record type
 
 
@@ -176,3 +177,108 @@ def test_limits_of_an_int_hold_beside_its_64_bits(field, good, bad):
     for value in bad:
         with pytest.raises(DataError):
             codec.decode(json.dumps({field: value}).encode())
+
+
+@pytest.mark.parametrize(
+    "price",
+    [
+        "1e9999999",
+        "1e-9999999",
+        "-1e999999999999",
+        "0e9999999",
+        "0E-1001",
+        "NaN",
+        "sNaN",
+        "-Infinity",
+        "100000000000000000000",
+        "1e20",
+        "0.0000000000000000001",
+        "9" * 5000,
+        "12345678901234567890.1234567890123456789012345",
+    ],
+)
+def test_a_decimal_that_no_engine_can_hold_is_refused(price):
+    assert refused(changed(price=price)) == "data.invalid-value"
+
+
+@pytest.mark.parametrize(
+    "price",
+    [
+        "99999999999999999999.999999999999999999",
+        "-0.000000000000000001",
+        "1E+19",
+        "0E+30",
+        "0E-1000",
+        "1." + "0" * 900,
+        "-0",
+    ],
+)
+def test_a_decimal_that_every_engine_can_hold_is_admitted_however_it_is_written(price):
+    assert CODEC.decode(changed(price=price)).price == Decimal(price)
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        "0001-01-01T00:00:00+00:01",
+        "9999-12-31T23:59:59-05:00",
+        "9999-12-31T23:59:59.9999999Z",
+        "2026-01-01T00:00:00+18:01",
+        "2026-01-01T00:00:00-23:59",
+    ],
+)
+def test_an_instant_that_leaves_the_years_of_utc_or_javas_zones_is_refused(at):
+    assert refused(changed(at=at)) == "data.invalid-value"
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        "0001-01-01T00:00:00-18:00",
+        "0001-01-01T18:00:00+18:00",
+        "9999-12-31T23:59:59+00:01",
+        "9999-12-31T18:59:59-05:00",
+        "0001-01-01T00:00:00Z",
+        "9999-12-31T23:59:59.999999Z",
+    ],
+)
+def test_an_instant_at_the_edges_of_utc_is_admitted(at):
+    assert CODEC.decode(changed(at=at)).at == datetime.fromisoformat(at)
+
+
+@pytest.mark.parametrize(
+    ("millis", "good"),
+    [
+        (-62135596800001, False),
+        (-62135596800000, True),
+        (253402300799999, True),
+        (253402300800000, False),
+    ],
+)
+def test_an_event_time_in_milliseconds_has_the_years_of_an_instant(millis, good):
+    @record(time="at")
+    class Timed:
+        at: Annotated[int, limits(ge=-(10**15), lt=10**15)]
+        other: int = 0
+
+    codec = JsonCodec(record_type(Timed))
+    value = json.dumps({"at": millis, "other": 2**63 - 1}).encode()
+    if good:
+        assert codec.decode(value).at == millis
+    else:
+        with pytest.raises(DataError):
+            codec.decode(value)
+
+
+@pytest.mark.parametrize(
+    "price", ["1_0", "_1", "1e_+5", " 1", "1 ", "1.5\n", "1\u2009", "\uff11", "\u0661.5"]
+)
+def test_a_decimal_is_written_as_numbers_are_outside_python(price):
+    assert refused(changed(price=price)) == "data.invalid-value"
+    escaped = "".join(f"\\u{ord(each):04x}" for each in price)
+    assert refused(changed(price="?").replace(b"?", escaped.encode())) == "data.invalid-value"
+
+
+def test_odd_texts_beside_a_decimal_are_no_harm():
+    value = json.dumps(GOOD | {"price": "1.5", "note": " 1_0 \n\uff11"}, ensure_ascii=False)
+    assert CODEC.decode(value.encode()).price == Decimal("1.5")

@@ -21,10 +21,8 @@ def test_usual_values_have_no_mark():
     assert marks(*USUAL) == [False] * len(USUAL)
 
 
-def test_far_offsets_long_values_and_deep_ones_are_marked_each_by_itself():
+def test_long_values_and_deep_ones_are_marked_each_by_itself():
     odd = [
-        b'{"at":"2024-05-06T07:08:09+18:01"}',
-        b'{"at":"2024-05-06T07:08:09-2359"}',
         b'{"n":' + b"1" * 1001 + b"}",
         b'{"x":' + b"[" * 101 + b"]" * 101 + b"}",
     ]
