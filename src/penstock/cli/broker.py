@@ -5,6 +5,7 @@ import argparse
 from penstock.cli.arguments import command
 from penstock.cli.session import Session
 from penstock.cli.stopping import stop_on_signals
+from penstock.cli.supervision.brokerguard import guarded_log
 from penstock.core.settings import EMBEDDED
 from penstock.errors import ConfigurationError
 
@@ -26,17 +27,14 @@ def _broker(session: Session) -> int:
             code="broker.not-embedded",
             hint="penstock config explain kafka.bootstrap",
         )
-    from penstock.backbone.broker import EmbeddedBroker
-
     terminal = session.terminal
-    terminal.note(f"starting the embedded broker in {places.broker}")
-    with stop_on_signals() as stop, EmbeddedBroker(places.broker, settings.kafka) as broker:
-        terminal.line(broker.bootstrap)
+    with (
+        stop_on_signals() as stop,
+        guarded_log(settings, places, note=terminal.note) as log,
+    ):
+        terminal.line(log.connection.bootstrap)
         terminal.note("it runs until Ctrl-C")
         while not stop.event.wait(_LOOK_SECONDS):
-            if not broker.alive():
-                terminal.warn("the broker died; starting it again on the same ports")
-                broker.ensure()
-                terminal.note("the broker is back")
+            pass  # whoever guards it looks after it
         terminal.note("stopping the broker")
     return stop.exit_code

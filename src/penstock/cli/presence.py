@@ -32,9 +32,12 @@ def known(
         )
 
     with ExitStack() as stack:
-        port, registry = session.loaded.settings.http.port, Registry(session.loaded.places.runs)
+        http, registry = session.loaded.settings.http, Registry(session.loaded.places.runs)
+        port, hosts = http.port, [host.strip() for host in http.hosts.split(",") if host.strip()]
         beside = port != 0 and port in {entry.port for entry in registry.entries()}
-        page = stack.enter_context(StatusPage(told, port=0 if beside else port))
+        page = stack.enter_context(
+            StatusPage(told, port=0 if beside else port, hosts=hosts, note=note)
+        )
         entry = Entry(
             app=app, command=command, pid=os.getpid(), port=page.port, started_at=started_at
         )

@@ -1,13 +1,12 @@
 """How parts are, over HTTP, on the loopback address: ``/metrics``, ``/health``, ``/status``."""
 
-import threading
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Collection
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any, Self
-from urllib.parse import urlsplit
+from typing import Self
 
+from penstock.cli.pageserver import LOOPBACK_NAMES, Answer, PageServer
 from penstock.core.exposition import CONTENT_TYPE, health, prometheus_text
 from penstock.core.status import RunStatus, encode_status
 from penstock.errors import ConfigurationError
@@ -15,9 +14,6 @@ from penstock.machine.ports import LOOPBACK, free_ports
 
 __all__ = ["StatusPage"]
 
-_REQUEST_SECONDS = 5.0
-_LOOK_SECONDS = 0.1
-"""How soon it sees that it is to end."""
 _ATTEMPTS = 5
 _JSON = "application/json"
 
@@ -25,23 +21,25 @@ _JSON = "application/json"
 class StatusPage:
     """Serves what ``told`` says while the block runs; it is asked once for each request.
 
-    Port 0 takes one that is free. ConfigurationError where the port is taken.
+    Port 0 takes one that is free. ConfigurationError where the port is taken. ``hosts`` are further
+    names by which it is asked, besides those of this machine; ``note`` hears of trouble.
     """
 
-    def __init__(self, told: Callable[[], RunStatus], *, port: int) -> None:
+    def __init__(
+        self,
+        told: Callable[[], RunStatus],
+        *,
+        port: int,
+        hosts: Collection[str] = (),
+        note: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._told = told
-        self._server = self._listen(port) if port else self._listen_anywhere()
-        self._thread = threading.Thread(
-            target=self._server.serve_forever,
-            args=(_LOOK_SECONDS,),
-            name="status-page",
-            daemon=True,
+        self._listening = _listen(port) if port else _listen_anywhere()
+        self.port: int = self._listening.getsockname()[1]
+        """Where it listens."""
+        self._server = PageServer(
+            self._listening, self._page, hosts={*LOOPBACK_NAMES, *hosts}, note=note
         )
-
-    @property
-    def port(self) -> int:
-        """Return where it listens."""
-        return int(self._server.server_address[1])
 
     @property
     def address(self) -> str:
@@ -49,7 +47,7 @@ class StatusPage:
         return f"http://{LOOPBACK}:{self.port}"
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._server.__enter__()
         return self
 
     def __exit__(
@@ -58,64 +56,44 @@ class StatusPage:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        self._server.__exit__(kind, error, trace)
+        self._listening.close()
 
-    def _listen_anywhere(self) -> ThreadingHTTPServer:
-        # Between finding a port and listening on it another process may take it.
-        for port in free_ports(_ATTEMPTS):
-            try:
-                return self._listen(port)
-            except ConfigurationError:
-                continue
-        return self._listen(free_ports(1)[0])
+    def _page(self, path: str) -> Answer:
+        if path == "/metrics":
+            return Answer(HTTPStatus.OK, CONTENT_TYPE, prometheus_text(self._told()).encode())
+        if path == "/status":
+            return Answer(HTTPStatus.OK, _JSON, encode_status(self._told()))
+        if path == "/health":
+            status = self._told()
+            code = HTTPStatus.OK if status.healthy else HTTPStatus.SERVICE_UNAVAILABLE
+            return Answer(code, _JSON, health(status))
+        text = b"see /metrics, /health and /status\n"
+        return Answer(HTTPStatus.NOT_FOUND, "text/plain; charset=utf-8", text)
 
-    def _listen(self, port: int) -> ThreadingHTTPServer:
-        told = self._told
 
-        class Handler(BaseHTTPRequestHandler):
-            timeout = _REQUEST_SECONDS
-
-            def do_GET(self) -> None:
-                path = urlsplit(self.path).path
-                if path == "/metrics":
-                    self._answer(HTTPStatus.OK, CONTENT_TYPE, prometheus_text(told()).encode())
-                elif path == "/status":
-                    self._answer(HTTPStatus.OK, _JSON, encode_status(told()))
-                elif path == "/health":
-                    status = told()
-                    code = HTTPStatus.OK if status.healthy else HTTPStatus.SERVICE_UNAVAILABLE
-                    self._answer(code, _JSON, health(status))
-                else:
-                    text = b"see /metrics, /health and /status\n"
-                    self._answer(HTTPStatus.NOT_FOUND, "text/plain", text)
-
-            def _answer(self, status: HTTPStatus, kind: str, body: bytes) -> None:
-                self.send_response(status)
-                self.send_header("Content-Type", kind)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: Any) -> None:
-                """Say nothing: who asks for metrics asks often."""
-
+def _listen_anywhere() -> socket.socket:
+    # Between finding a port and listening on it another process may take it.
+    for port in free_ports(_ATTEMPTS):
         try:
-            return _Server((LOOPBACK, port), Handler)
-        except (OSError, OverflowError) as error:
-            raise ConfigurationError(
-                f"cannot listen on {LOOPBACK}:{port}",
-                code="http.port",
-                detail=str(error),
-                hint="choose another port, or any: --set http.port=0",
-            ) from error
+            return _listen(port)
+        except ConfigurationError:
+            continue
+    return _listen(free_ports(1)[0])
 
 
-class _Server(ThreadingHTTPServer):
-    """Says nothing of clients that hang up in the middle of an answer."""
-
-    daemon_threads = True
-
-    def handle_error(self, *_: Any) -> None:
-        """Do nothing: who asked is gone, and will ask again."""
+def _listen(port: int) -> socket.socket:
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((LOOPBACK, port))
+        listening.listen()
+    except (OSError, OverflowError) as error:
+        listening.close()
+        raise ConfigurationError(
+            f"cannot listen on {LOOPBACK}:{port}",
+            code="http.port",
+            detail=str(error),
+            hint="choose another port, or any: --set http.port=0",
+        ) from error
+    return listening

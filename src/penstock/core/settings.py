@@ -132,6 +132,7 @@ class HttpSettings:
     """The page on which a running command tells how its parts are."""
 
     port: int = _setting(0, "loopback port of /metrics, /health and /status; 0: any that is free")
+    hosts: str = _setting("", "names, parted by commas, by which a proxy may ask for the page")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

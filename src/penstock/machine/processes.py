@@ -70,7 +70,7 @@ def session_members(session: int) -> list[int]:
 def _state_and_session(entry: Path) -> tuple[str, int]:
     try:
         stat = (entry / "stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:  # it has just ended
+    except (FileNotFoundError, ProcessLookupError):  # it has just ended
         return "X", -1
     fields = stat.rpartition(")")[2].split()
     return fields[0], int(fields[3])

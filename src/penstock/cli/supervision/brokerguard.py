@@ -4,20 +4,20 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.core.settings import EMBEDDED, Settings
 from penstock.errors import PenstockError
 from penstock.machine.places import Places
 
 if TYPE_CHECKING:
-    from penstock.backbone.broker import EmbeddedBroker
     from penstock.backbone.connection import Connection
 
-__all__ = ["Log", "guarded_log"]
+__all__ = ["Guard", "Guarded", "Log", "guarded_log"]
 
-_LOOK_SECONDS = 0.5
-_RETRY_SECONDS = 5.0
+_LOOK = timedelta(seconds=0.5)
+_RETRY = timedelta(seconds=5)
 
 
 class Log:
@@ -54,7 +54,7 @@ def guarded_log(
         return
     (starting or note)(f"starting the broker in {places.broker}")
     with EmbeddedBroker(places.broker, settings.kafka) as broker:
-        guard = _Guard(broker, note)
+        guard = Guard(broker, note)
         guard.start()
         try:
             yield Log(broker.connection, guard.status)
@@ -62,10 +62,35 @@ def guarded_log(
             guard.stop()
 
 
-class _Guard:
-    """Looks after the broker in a thread of its own: starting it again takes seconds."""
+class Guarded(Protocol):
+    """What is looked after."""
 
-    def __init__(self, broker: "EmbeddedBroker", note: Callable[[str], None]) -> None:
+    @property
+    def bootstrap(self) -> str:
+        """Return where it is."""
+
+    def alive(self) -> bool:
+        """Return whether it runs."""
+
+    def ensure(self) -> None:
+        """Start it again."""
+
+
+class Guard:
+    """Looks after the broker in a thread of its own: starting it again takes seconds.
+
+    Whatever goes wrong is told and tried again, also that this process has no file left.
+    """
+
+    def __init__(
+        self,
+        broker: Guarded,
+        note: Callable[[str], None],
+        *,
+        look: timedelta = _LOOK,
+        retry: timedelta = _RETRY,
+    ) -> None:
+        self._look_seconds, self._retry_seconds = look.total_seconds(), retry.total_seconds()
         self._broker = broker
         self._note = note
         self._bootstrap = broker.bootstrap
@@ -74,32 +99,40 @@ class _Guard:
         self._thread = threading.Thread(target=self._run, name="broker-guard", daemon=True)
 
     def start(self) -> None:
+        """Begin to look after it."""
         self._thread.start()
 
     def stop(self) -> None:
+        """Look after it no more."""
         self._stop.set()
         self._thread.join()
 
     def status(self) -> str:
+        """Return how it is, in a few words."""
         if (down_at := self._down_at) is None:
             return f"broker running at {self._bootstrap}"
         seconds = time.monotonic() - down_at
         return f"broker at {self._bootstrap} is down for {seconds:.0f}s, starting it again"
 
     def _run(self) -> None:
-        wait = _LOOK_SECONDS
+        wait = self._look_seconds
         while not self._stop.wait(wait):
-            if self._broker.alive():
-                wait = _LOOK_SECONDS
-                continue
-            self._down_at = self._down_at or time.monotonic()
-            self._note(f"the broker at {self._bootstrap} died; starting it again")
             try:
-                self._broker.ensure()
-            except PenstockError as error:
-                wait = _RETRY_SECONDS
-                self._note(f"the broker did not start: {error.message}; again in {wait:g}s")
-            else:
-                seconds = time.monotonic() - self._down_at
-                self._down_at = None
-                self._note(f"the broker is back after {seconds:.1f}s, on the same ports")
+                self._look()
+                wait = self._look_seconds
+            except (PenstockError, OSError) as error:
+                wait = self._retry_seconds
+                said = error.message if isinstance(error, PenstockError) else str(error)
+                what = "is not looked after" if self._down_at is None else "did not start"
+                self._note(f"the broker {what}: {said}; again in {wait:g}s")
+
+    def _look(self) -> None:
+        if self._broker.alive():
+            self._down_at = None
+            return
+        self._down_at = self._down_at or time.monotonic()
+        self._note(f"the broker at {self._bootstrap} died; starting it again")
+        self._broker.ensure()
+        seconds = time.monotonic() - self._down_at
+        self._down_at = None
+        self._note(f"the broker is back after {seconds:.1f}s, on the same ports")

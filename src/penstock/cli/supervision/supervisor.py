@@ -57,6 +57,8 @@ class _Member:
     started_at: float = 0.0
     due_at: float | None = field(default=None)
     """When it is to be started again; None while it runs, or has ended."""
+    trouble: str = ""
+    """Why it cannot be looked after, as it was told last."""
 
 
 class Supervisor:
@@ -90,27 +92,42 @@ class Supervisor:
     def look(self) -> None:
         """Take note of what ended, and start what is due."""
         for member in self._members:
-            code = member.process.exit_code() if member.process else None
-            if member.process is not None and code is not None:
-                self._ended(member, member.process, code)
-            if member.due_at is not None and self._clock() >= member.due_at:
-                member.due_at, member.started_at = None, self._clock()
-                self._board.started(member.unit.name)
+            try:
+                self._look_after(member)
+                member.trouble = ""
+            except OSError as error:
+                # No file, no memory, no process to be had: that may pass, and others go on.
+                if member.trouble != str(error):
+                    member.trouble = str(error)
+                    self._note(f"{member.unit.name} cannot be looked after for now: {error}")
+
+    def _look_after(self, member: _Member) -> None:
+        code = member.process.exit_code() if member.process else None
+        if member.process is not None and code is not None:
+            self._ended(member, member.process, code)
+        if member.due_at is not None and self._clock() >= member.due_at:
+            member.due_at, member.started_at = None, self._clock()
+            self._board.started(member.unit.name)
+            try:
                 member.process = self._start(member.unit)
+            except OSError as error:
+                self._again(member, f"it could not be started: {error}")
 
     def _ended(self, member: _Member, process: Process, code: int) -> None:
-        unit, member.process = member.unit, None
         # What it started may have outlived it.
         process.kill()
+        member.process = None
         if code == 0:
-            self._board.ended(unit.name)
-            self._note(f"{unit.name} has ended: nothing more to do")
+            self._board.ended(member.unit.name)
+            self._note(f"{member.unit.name} has ended: nothing more to do")
             return
+        self._again(member, process.reason())
+
+    def _again(self, member: _Member, reason: str) -> None:
         wait = member.backoff.after(self._clock() - member.started_at)
         member.due_at = self._clock() + wait
-        reason = process.reason()
-        self._board.died(unit.name, reason)
-        self._note(f"{unit.name} died ({reason}); starting it again in {wait:g}s")
+        self._board.died(member.unit.name, reason)
+        self._note(f"{member.unit.name} died ({reason}); starting it again in {wait:g}s")
 
     def stop(
         self, kinds: Sequence[str], *, grace: timedelta, tick: Callable[[], None] = lambda: None

@@ -150,6 +150,6 @@ class Watcher:
                     shown = decode(record)
                     with self._lock:
                         self._latest.add(shown)
-            except PenstockError:
+            except (PenstockError, OSError):
                 # The broker may be away: the status says so, and reading begins again.
                 self._stop.wait(_RETRY_SECONDS)

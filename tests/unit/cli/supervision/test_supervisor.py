@@ -168,3 +168,34 @@ def test_a_stopped_unit_that_was_due_is_not_started_any_more(stage):
     stage.clock.now += 100
     stage.supervisor.look()
     assert len(stage.programs["count"]) == 1
+
+
+def test_a_machine_that_has_no_files_left_is_waited_for_and_told():
+    stage = Stage()
+    stage.supervisor.look()
+    full = OSError(24, "Too many open files")
+    count = stage.programs["count"][0]
+    count.exit_code = lambda: (_ for _ in ()).throw(full)
+    stage.supervisor.look()
+    stage.supervisor.look()
+    assert [note for note in stage.notes if "Too many open files" in note] == [
+        "count cannot be looked after for now: [Errno 24] Too many open files"
+    ]
+    del count.exit_code
+    count.code = 1
+    stage.supervisor.look()
+    assert stage.states()["count"] == "restarting"
+
+
+def test_a_process_that_cannot_be_started_is_tried_again():
+    stage = Stage()
+    made = stage.supervisor._start
+    stage.supervisor._start = lambda _: (_ for _ in ()).throw(OSError(24, "Too many open files"))
+    stage.supervisor.look()
+    assert set(stage.states().values()) == {"restarting"}
+    assert "count died (it could not be started: [Errno 24] Too many open files)" in stage.notes[-1]
+    stage.supervisor._start = made
+    stage.clock.now += 1
+    stage.supervisor.look()
+    assert set(stage.states().values()) == {"starting"}
+    assert not stage.supervisor.all_ended

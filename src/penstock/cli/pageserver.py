@@ -1,0 +1,195 @@
+"""A small HTTP server for pages made from memory: GET, one answer, and the connection ends.
+
+Whoever may connect may also be slow, silent or many. So a request has a deadline from its first
+byte to the last of the answer, a head has a size, and there is room for so many connections: when
+one more comes, the oldest goes, which is never one that asked as soon as it came. Only names of
+this machine are answered: a page in a browser cannot ask by a name that it has pointed here (DNS
+rebinding).
+"""
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from http import HTTPStatus
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+from penstock.core.printable import printable
+from penstock.machine.ports import LOOPBACK
+
+__all__ = ["LOOPBACK_NAMES", "Answer", "PageServer", "answered"]
+
+CONNECTIONS = 32
+"""So many are open at once."""
+REQUEST_SECONDS = 5.0
+"""How long a connection may take, all in all."""
+HEAD_BYTES = 8 << 10
+"""The request line and the headers of one request."""
+LOOPBACK_NAMES = frozenset({LOOPBACK, "localhost", "::1"})
+
+_HEAD_END = b"\r\n\r\n"
+_WORDS = 3
+_PAUSE_SECONDS = 1.0
+"""After the machine gave no connection, as when there are too many files open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a request gets."""
+
+    status: HTTPStatus
+    kind: str
+    body: bytes
+
+    def encoded(self) -> bytes:
+        """Return the answer as HTTP; nothing that a browser should guess at, run or keep."""
+        head = (
+            f"HTTP/1.1 {self.status.value} {self.status.phrase}\r\n"
+            f"Content-Type: {self.kind}\r\n"
+            f"Content-Length: {len(self.body)}\r\n"
+            "X-Content-Type-Options: nosniff\r\n"
+            "Cache-Control: no-store\r\n"
+            "Connection: close\r\n\r\n"
+        )
+        return head.encode() + self.body
+
+
+Pages = Callable[[str], Answer]
+"""From a path to what it gets; asked once for each request."""
+
+
+def answered(head: bytes, pages: Pages, *, hosts: Collection[str]) -> Answer:
+    """Return the answer to the head of a request, without the empty line that ends it."""
+    first, *rest = head.decode("latin-1").split("\r\n")
+    words = first.split(" ")
+    headers = [line.partition(":") for line in rest]
+    named = [value.strip() for name, _, value in headers if name.strip().lower() == "host"]
+    if len(words) != _WORDS or not words[1].startswith("/") or not words[2].startswith("HTTP/1."):
+        return _refusal(HTTPStatus.BAD_REQUEST, "this is no request")
+    # Every browser names the host; so does every client of HTTP/1.1.
+    if len(named) != 1 and (named or words[2] != "HTTP/1.0"):
+        return _refusal(HTTPStatus.BAD_REQUEST, "it must name one host")
+    if named and _host(named[0]) not in hosts:
+        known = "a name of this machine, or one of http.hosts"
+        return _refusal(HTTPStatus.MISDIRECTED_REQUEST, f"the host must be {known}")
+    if words[0] != "GET":
+        return _refusal(HTTPStatus.METHOD_NOT_ALLOWED, "only GET")
+    return pages(urlsplit(words[1]).path)
+
+
+def _host(text: str) -> str:
+    try:
+        return (urlsplit(f"//{text}").hostname or "").rstrip(".")
+    except ValueError:
+        return ""
+
+
+def _refusal(status: HTTPStatus, text: str) -> Answer:
+    return Answer(status, "text/plain; charset=utf-8", f"{text}\n".encode())
+
+
+class PageServer:
+    """Serves pages on a socket that listens, in a thread, while the block runs.
+
+    ``note`` hears, once, that the machine gives no more connections; it goes on when it does.
+    """
+
+    def __init__(
+        self,
+        listening: socket.socket,
+        pages: Pages,
+        *,
+        hosts: Collection[str] = LOOPBACK_NAMES,
+        note: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._listening = listening
+        self._pages = pages
+        self._hosts = frozenset(host.lower() for host in hosts)
+        self._note = note
+        self._open: dict[asyncio.Task[None], socket.socket] = {}
+        self._told = False
+        self._thread = threading.Thread(target=self._run, name="status-page", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._loop = asyncio.new_event_loop()
+        self._end = asyncio.Event()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._loop.call_soon_threadsafe(self._end.set)
+        self._thread.join()
+
+    def _run(self) -> None:
+        with contextlib.closing(self._loop):
+            self._loop.run_until_complete(self._serve())
+
+    async def _serve(self) -> None:
+        self._listening.settimeout(0)
+        accepting = asyncio.create_task(self._accept())
+        await self._end.wait()
+        ending = [accepting, *self._open]
+        for task in ending:
+            task.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
+
+    async def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = await self._loop.sock_accept(self._listening)
+            except OSError as error:
+                self._tell(error)
+                await asyncio.sleep(_PAUSE_SECONDS)
+                continue
+            connection.settimeout(0)
+            if len(self._open) >= CONNECTIONS:
+                oldest = next(iter(self._open))
+                oldest.cancel()
+                await asyncio.wait([oldest])
+            task = asyncio.create_task(self._talk(connection))
+            self._open[task] = connection
+            task.add_done_callback(self._close)
+
+    def _close(self, task: asyncio.Task[None]) -> None:
+        self._open.pop(task).close()
+
+    async def _talk(self, connection: socket.socket) -> None:
+        # It may be too slow, it may go, and another one may need its place.
+        with contextlib.suppress(TimeoutError, OSError):
+            async with asyncio.timeout(REQUEST_SECONDS):
+                head = b""
+                while _HEAD_END not in head and len(head) <= HEAD_BYTES:
+                    more = await self._loop.sock_recv(connection, HEAD_BYTES)
+                    if not more:
+                        return
+                    head += more
+                await self._loop.sock_sendall(connection, self._answer(head).encoded())
+                connection.shutdown(socket.SHUT_WR)
+                # What is closed with bytes unread is reset, and with it the answer.
+                while await self._loop.sock_recv(connection, HEAD_BYTES):
+                    pass
+
+    def _answer(self, received: bytes) -> Answer:
+        head, end, _ = received.partition(_HEAD_END)
+        if not end or len(head) > HEAD_BYTES:
+            text = f"more than {HEAD_BYTES} bytes before the end of the headers"
+            return _refusal(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, text)
+        try:
+            return answered(head, self._pages, hosts=self._hosts)
+        except Exception as error:  # noqa: BLE001 - whatever it is, who asks is told
+            text = printable(f"{type(error).__name__}: {error}")
+            return _refusal(HTTPStatus.INTERNAL_SERVER_ERROR, text)
+
+    def _tell(self, error: OSError) -> None:
+        if not self._told:
+            self._told = True
+            self._note(f"the status page takes no connections for now: {error.strerror or error}")
