@@ -73,7 +73,7 @@ class Here:
     The engine's business, not the function's.
     """
 
-    __slots__ = ("floor", "happened", "key", "undo")
+    __slots__ = ("floor", "happened", "key", "reached", "undo")
 
     def __init__(self) -> None:
         self.key = b""
@@ -83,6 +83,8 @@ class Here:
         """The timer that is going off."""
         self.happened: int | None = None
         """The event time of the record that is handled, where there is one and somebody asks."""
+        self.reached: int | None = None
+        """How far event time is for this call; None: as far as it is for the task."""
 
     def take_back(self) -> None:
         """Undo everything, the last first."""

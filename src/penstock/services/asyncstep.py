@@ -1,26 +1,31 @@
-"""The step of an async service: several calls at a time, records of one key one after the other.
+"""The step of an async service: several calls at a time, those of one key one after the other.
 
 A batch of records is a unit: all its calls are done before anything else happens to the task, so a
 commit never meets a call under way, and outputs are sent in the order of the records. Within it
 calls are begun in that order as others end: one that is slow holds up nothing but the batch's end.
+A record, or a timer, that is to be tried again holds its partition as in any other service: what
+calls behind it have done by then is taken back, and they are made again.
 """
 
 import asyncio
 import inspect
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from itertools import count
+from datetime import datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from penstock.backbone.logrecord import RawRecord
 from penstock.core.graph import Graph, Service
+from penstock.core.policy import Retry
 from penstock.core.state import Here
-from penstock.errors import DataError, PenstockError
-from penstock.services.blame import RAISED, TookTooLongError, coordinates_of
+from penstock.core.timer import TimerTime
+from penstock.errors import DataError, PenstockError, UserCodeError
+from penstock.services.blame import TookTooLongError, is_users, told
 from penstock.services.calls import Calls, bind_calls
-from penstock.services.outputs import Send, Sent
+from penstock.services.lanes import AFTER, RECORD, Item, Lane, Lanes, Place
+from penstock.services.outputs import Send
 from penstock.services.reactions import Hold
 from penstock.services.step import Clock, Step
 
@@ -44,22 +49,24 @@ class _Frame:
 
 
 @dataclass(slots=True)
-class _Job:
-    """A record on its way through, and what became of it."""
+class _Batch:
+    """Records on their way through, or timers alone."""
 
-    raw: RawRecord
-    record: Any = None
-    sent: list[Sent] = field(default_factory=list)
-    error: PenstockError | None = None
-    """What it is to be buried with."""
+    items: list[Item]
+    lanes: Lanes
+    deadline: float
+    slots: asyncio.Semaphore
+    room: asyncio.Semaphore
+    under_way: set["asyncio.Task[None]"] = field(default_factory=set)
+    ending: bool = False
+    """Whether it is we who cancel calls."""
 
 
 class AsyncStep(Step):
     """Handles the records of one task with a service that is awaited.
 
     Calls run in an event loop of the task's own, which also opens and closes the user's object.
-    Timers go off when no call is under way. A record that is tried again makes those of its key
-    wait, not those of its partition.
+    Timers go off between the records of their key, at the places that :class:`Lanes` gives them.
     """
 
     def __init__(
@@ -72,6 +79,10 @@ class AsyncStep(Step):
         waits: Callable[[str], bool] = lambda _: False,
     ) -> None:
         super().__init__(graph, service, clock=clock, shelf=shelf, waits=waits)
+        policy = service.errors
+        self._goes_back = isinstance(policy.process, Retry)
+        self._halts = not policy.process == policy.produce == "dead_letter"
+        self._hold_until: datetime | None = None
         self._frames = [self._frame() for _ in range(service.concurrency)]
         self._runner = asyncio.Runner()
         # A task of a test is never closed: its loop is, when it is let go.
@@ -84,136 +95,247 @@ class AsyncStep(Step):
 
     def run(self, topic: str, records: Iterable[RawRecord], send: Send) -> Hold | None:
         """Handle records of one topic; see :meth:`Step.run`."""
-        jobs = [self._job(topic, raw) for raw in records]
+        items = [self._item(topic, number, raw) for number, raw in enumerate(records)]
         self._event_time.look(self._clock)
-        deadline = min(self.deadline, monotonic() + LONGEST_RUN_SECONDS)
-        at_least = 1  # however long that takes: a batch always gets on
-        for piece in self._pieces(topic, jobs, send):
-            if piece and self._out_of_time():
-                return self._up(piece[0].raw)
-            begun = self._finish(piece, send, deadline=deadline, at_least=at_least)
-            if begun < len(piece):
-                return self._up(piece[begun].raw)
-            if begun:
-                at_least = 0
-        return None
+        if items and (until := self._waits_for_timer(send)):
+            return Hold(_offset(items[0]), until)
+        if self._has_due_event():  # left when the time was up: they come before the records
+            self._fire("event", self._event_time.micros, send)
+            if self._has_due_event():
+                until = self._held_until or self._clock()
+                return Hold(_offset(items[0]), until, unfinished=True)
+        before = self._event_time.kept() if self._timers is not None and self._goes_back else None
+        batch = self._batch(items, "event")
+        begun = self._await(self._handle(batch, topic))
+        batch.lanes.give_back()
+        last = self._settle(batch, send)
+        if last is not None:
+            if before is not None:
+                self._event_time.go_back(before)
+                for item in items[: last.number + 1]:
+                    if item.record is not None:
+                        self._event_time.see(topic, item.record)
+            begun = last.number + (last.side == AFTER)
+        if begun == len(items):
+            return None
+        if self._hold_until is not None:
+            return Hold(_offset(items[begun]), self._hold_until)
+        return Hold(_offset(items[begun]), self._clock(), unfinished=True)
 
-    def _pieces(self, topic: str, jobs: list[_Job], send: Send) -> Iterator[list[_Job]]:
-        """Yield the records to be handled together; with timers, cut where one might go off.
-
-        That is where a key comes again, which may have set one, and where one that is set is due.
-        Each piece must be finished before the next is asked for.
-        """
-        if self._timers is None:
-            yield jobs
-            return
-        piece: list[_Job] = []
-        keys: set[bytes | None] = set()
-        for job in jobs:
-            if job.raw.key() in keys or self._makes_due(topic, job):
-                yield piece
-                piece, keys = [], set()
-                if job.record is not None:
-                    self._event_time.see(topic, job.record)
-                self._fire("event", self._event_time.micros, send)
-            piece.append(job)
-            keys.add(job.raw.key())
-        yield piece
-        self._fire("event", self._event_time.micros, send)
-
-    def _makes_due(self, topic: str, job: _Job) -> bool:
-        if self._timers is None or job.record is None:
+    def _fire(self, time: TimerTime, until: int | None, send: Send) -> bool:
+        """Let timers go off that are due, those that they set included; return whether any did."""
+        if self._timers is None or until is None or self._timers_held():
             return False
-        first, at = self._timers.first("event"), self._event_time.of(topic, job.record)
-        return first is not None and at is not None and first <= at
+        if (first := self._timers.first(time)) is None or first > until:
+            return False
+        batch = self._batch([], time)
+        batch.lanes.move(until, record=False)
+        self._await(self._handle(batch, ""))
+        batch.lanes.give_back()
+        self._settle(batch, send)
+        return True
 
-    def _finish(self, jobs: Sequence[_Job], send: Send, *, deadline: float, at_least: int) -> int:
-        """Make the calls, then send what they gave in the order of the records.
+    def _batch(self, items: list[Item], time: TimerTime) -> _Batch:
+        limit = self._service.concurrency
+        self._hold_until = None
+        return _Batch(
+            items,
+            Lanes(self._timers, time=time),
+            min(self.deadline, monotonic() + LONGEST_RUN_SECONDS),
+            asyncio.Semaphore(limit),
+            asyncio.Semaphore(_WAITING * limit),
+        )
 
-        Return how many of the records were handled: those that were begun before the deadline.
-        """
+    def _await(self, handling: Any) -> int:
+        """Run a batch in the event loop; return how many of its records were begun."""
         try:
-            begun = self._runner.run(self._handle(jobs, deadline=deadline, at_least=at_least))
+            begun: int = self._runner.run(handling)
         except BaseExceptionGroup as several:
             raise _first(several) from several
-        passed = written = handled = 0
-        for job in jobs[:begun]:
-            if job.record is None:
-                self._reject(job.raw, job.error, send)  # type: ignore[arg-type]
-            elif job.error is not None:
-                self._dead_letters.bury(job.raw, job.error, send)
-                self.tally.dead_lettered += 1
-            else:
-                for to, key, value, headers, partition in job.sent:
-                    send(to, key=key, value=value, headers=headers, partition=partition)
-                handled += 1
-                passed += bool(job.sent)
-                written += len(job.sent)
-        self._count(passed, handled - passed, written)
+        except SystemExit as error:
+            # A task that the user's code left running: no record is to blame, and the process must
+            # not end as if it had been asked to.
+            text = f"{self._service.name} left a task running that {told(error)}"
+            hint = "await it in process, or let it end well"
+            raise UserCodeError(
+                text, topic=self._changelog, partition=self._number, offset=-1, hint=hint
+            ) from error
         return begun
 
-    def _job(self, topic: str, raw: RawRecord) -> _Job:
-        try:
-            record = self._codecs[topic].accept(raw.key(), raw.value())
-        except DataError as error:
-            return _Job(raw, error=error)
-        return _Job(raw, record)
-
-    async def _handle(self, jobs: Sequence[_Job], *, deadline: float, at_least: int) -> int:
+    async def _handle(self, batch: _Batch, topic: str) -> int:
         """Begin the calls in the order of the records, and wait for them; return how many."""
-        limit = self._service.concurrency
-        slots, waiting = asyncio.Semaphore(limit), asyncio.Semaphore(_WAITING * limit)
-        last_of_key: dict[bytes, asyncio.Task[None]] = {}
         async with asyncio.TaskGroup() as group:
-            for number, job in enumerate(jobs):
-                await waiting.acquire()
-                if number >= at_least and monotonic() >= deadline:
-                    return number
-                key = job.raw.key()
-                before = None if key is None else last_of_key.get(key)
-                call = group.create_task(self._call(job, slots, after=before))
-                call.add_done_callback(lambda _: waiting.release())
-                if key is not None:
-                    last_of_key[key] = call
-        return len(jobs)
-
-    async def _call(
-        self, job: _Job, slots: asyncio.Semaphore, *, after: "asyncio.Task[None] | None"
-    ) -> None:
-        """Handle a record when the one before it of the same key was handled."""
-        if job.record is None:
-            return
-        if after is not None:
-            await asyncio.wait([after])
-        async with slots:
-            frame = self._frames.pop()
             try:
-                await self._one(frame, job)
-            finally:
-                self._frames.append(frame)
+                begun = 0
+                if not batch.items:
+                    await self._wake(batch, group, at_least=1)
+                for item in batch.items:
+                    await batch.room.acquire()
+                    late = begun > 0 and monotonic() >= batch.deadline
+                    if (
+                        late
+                        or batch.lanes.halted
+                        or not await self._let_in(batch, group, item, topic)
+                    ):
+                        break
+                    begun += 1
+                while batch.under_way:
+                    await asyncio.wait(batch.under_way)
+            except asyncio.CancelledError:
+                batch.ending = True
+                raise
+        return begun
 
-    async def _one(self, frame: _Frame, job: _Job) -> None:
+    async def _let_in(
+        self, batch: _Batch, group: asyncio.TaskGroup, item: Item, topic: str
+    ) -> bool:
+        """Let a record in, behind the timers that it makes due; False: not all of them got on."""
+        if self._timers is not None:
+            if item.record is not None:
+                item.happened = self._event_time.see(topic, item.record)
+            item.reached = self._event_time.micros
+            batch.lanes.move(item.reached, record=True)
+            if not await self._wake(batch, group, at_least=1 if item.place.number == 0 else 0):
+                return False
+        if item.record is None:
+            batch.lanes.done.append(item)
+            batch.room.release()
+        else:
+            self._start(batch, group, batch.lanes.put(item))
+        return True
+
+    async def _wake(self, batch: _Batch, group: asyncio.TaskGroup, *, at_least: int) -> bool:
+        """Begin the calls for timers that are due, some at a time; False: there are more of them.
+
+        Those that are left go off before the record for which this was called is handled.
+        """
+        some = _WAITING * self._service.concurrency
+        while True:
+            number = 0
+            for lane in batch.lanes.wake():
+                self._start(batch, group, lane)
+                number += 1
+                if number >= some:
+                    break
+            if number < some:
+                return True
+            await asyncio.wait(batch.under_way)
+            at_least -= number
+            if at_least <= 0 and (monotonic() >= batch.deadline or batch.lanes.halted):
+                return False
+
+    def _start(self, batch: _Batch, group: asyncio.TaskGroup, lane: Lane) -> None:
+        """Let a lane go on that has nothing under way."""
+        if not lane.busy:
+            lane.busy = True
+            task = group.create_task(self._go_on(batch, group, lane))
+            batch.under_way.add(task)
+            task.add_done_callback(batch.under_way.discard)
+
+    async def _go_on(self, batch: _Batch, group: asyncio.TaskGroup, lane: Lane) -> None:
+        """Make the calls of one key, until it has none left."""
+        lanes = batch.lanes
+        while True:
+            async with batch.slots:
+                if (item := lanes.next(lane)) is None:
+                    lane.busy = False
+                    return
+                frame = self._frames.pop()
+                try:
+                    await self._one(frame, item, batch)
+                finally:
+                    self._frames.append(frame)
+            lanes.ended(lane, item)
+            if item.raw is not None:
+                batch.room.release()
+            if item.error is not None and self._halts:
+                lanes.halt(item.place)
+            if self._timers is not None:  # it may have set some that are due by now
+                for other in lanes.wake():
+                    self._start(batch, group, other)
+
+    async def _one(self, frame: _Frame, item: Item, batch: _Batch) -> None:
+        """Make one call; what it raises is the item's, unless it is we who end it."""
         here = frame.here
-        context = self._context(job.raw) if self._service.context else {}
-        here.happened = self._event_time.see(job.raw.topic() or "", job.record)
-        for attempt in count(1):
-            here.key = job.raw.key() or b""
-            here.undo.clear()
+        here.key, here.floor = item.key or b"", item.due
+        here.happened, here.reached = item.happened, item.reached
+        here.undo.clear()
+        try:
+            item.sent = self._outputs.of(await self._within(self._called(frame, item)))
+        except BaseException as error:
+            if batch.ending or not is_users(error):
+                batch.ending = True
+                raise
+            _go_on_after(error)
             try:
-                result = await self._within(frame.calls.process(job.record, **context))
-                job.sent = self._outputs.of(result)
-                if self.retries:
-                    self.retries.settle(coordinates_of(job.raw))
-            except RAISED as error:
                 self._blame_the_disk()
-                here.take_back()
-                place = coordinates_of(job.raw)
-                outcome = self._reactions.to_call(error, place, job.record, attempt=attempt)
-                if isinstance(outcome, Hold):
-                    await asyncio.sleep((outcome.until - self._clock()).total_seconds())
-                    continue
-                job.error = outcome
-            return
+            except PenstockError:
+                batch.ending = True
+                raise
+            here.take_back()
+            item.error = error
+        if self._goes_back:
+            item.undo, here.undo = here.undo, []
+
+    def _called(self, frame: _Frame, item: Item) -> Any:
+        if item.due is not None and self._timers is not None and frame.calls.on_timer is not None:
+            return frame.calls.on_timer(self._timers.told(item.due, reached=item.reached))
+        context = self._context(item.raw) if self._service.context and item.raw is not None else {}
+        return frame.calls.process(item.record, **context)
+
+    def _settle(self, batch: _Batch, send: Send) -> Place | None:
+        """Send what the calls gave in the order of their places.
+
+        Return the place of what is to be tried again; everything behind it was taken back.
+        """
+        passed = written = handled = 0
+        done = sorted(batch.lanes.done, key=lambda item: item.place)
+        held: Place | None = None
+        for number, item in enumerate(done):
+            if item.error is not None:
+                if self._is_held(item, send):
+                    self._go_back(done[number + 1 :], batch)
+                    held = item.place
+                    break
+            elif item.refused is not None and item.raw is not None:
+                self._reject(item.raw, item.refused, send)
+            else:
+                for to, key, value, headers, partition in item.sent:
+                    send(to, key=key, value=value, headers=headers, partition=partition)
+                written += len(item.sent)
+                if item.due is None:
+                    handled += 1
+                    passed += bool(item.sent)
+        self._count(passed, handled - passed, written)
+        return held
+
+    def _is_held(self, item: Item, send: Send) -> bool:
+        """Deal with what the user's code failed on; return whether it is to be tried again."""
+        if item.due is not None:
+            held = self._fail_timer(item.due, item.error, send)  # type: ignore[arg-type]
+            self._hold_until = self._held_until
+            return held
+        hold = self._fail(item.raw, item.record, item.error, send)  # type: ignore[arg-type]
+        self._hold_until = None if hold is None else hold.until
+        return hold is not None
+
+    def _go_back(self, items: list[Item], batch: _Batch) -> None:
+        """Take back what calls did that are to be made again."""
+        again = set(items)
+        for item in reversed(batch.lanes.done):
+            if item in again:
+                for store, place, before in reversed(item.undo):
+                    store.restore(place, before)
+                if item.due is not None and self._timers is not None:
+                    self._timers.put_back(item.due)
+
+    def _item(self, topic: str, number: int, raw: RawRecord) -> Item:
+        item = Item(Place(number, RECORD), raw.key(), raw=raw)
+        try:
+            item.record = self._codecs[topic].accept(raw.key(), raw.value())
+        except DataError as error:
+            item.refused = error
+        return item
 
     async def _within(self, result: Any) -> Any:
         """Wait for a call, no longer than it may take."""
@@ -232,6 +354,26 @@ class AsyncStep(Step):
     def _frame(self) -> _Frame:
         here = Here()
         return _Frame(here, bind_calls(self._subject, self.states, here))
+
+
+def _offset(item: Item) -> int:
+    return (item.raw.offset() or 0) if item.raw is not None else 0
+
+
+def _go_on_after(error: BaseException) -> None:
+    """Let the running task be as if the user's code had not cancelled it, where it did."""
+    if isinstance(error, GeneratorExit) and not _runs():
+        raise error  # the coroutine is being thrown away: it must not go on
+    if isinstance(error, asyncio.CancelledError) and (task := asyncio.current_task()):
+        while task.cancelling():
+            task.uncancel()
+
+
+def _runs() -> bool:
+    try:
+        return asyncio.current_task() is not None
+    except RuntimeError:
+        return False
 
 
 def _first(several: BaseExceptionGroup[BaseException]) -> BaseException:

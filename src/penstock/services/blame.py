@@ -1,17 +1,17 @@
 """Words for what went wrong with a record: where it stands, and what the user's code raised."""
 
 import logging
+import threading
+from asyncio import CancelledError
 from pathlib import PurePath
 from traceback import extract_tb
 
 from penstock.backbone.logrecord import RawRecord
 from penstock.core.deadletter import Coordinates
 
-__all__ = ["LOG", "RAISED", "TookTooLongError", "coordinates_of", "told"]
+__all__ = ["LOG", "TookTooLongError", "coordinates_of", "is_users", "told"]
 
-RAISED = (Exception, SystemExit)
-"""What the user's code may raise. To end the process is not its business: it is one record's end.
-"""
+_RAISED = (Exception, SystemExit, CancelledError, GeneratorExit)
 
 LOG = logging.getLogger("penstock.services")
 LOG.addHandler(logging.NullHandler())
@@ -21,6 +21,16 @@ _PACKAGE = str(PurePath(__file__).parent.parent)
 
 class TookTooLongError(TimeoutError):
     """A call was given up after its timeout; the text says after which."""
+
+
+def is_users(error: BaseException) -> bool:
+    """Return whether the user's code is to blame for what went through it: it is one record's end.
+
+    That is so whatever it raises: to end the process is not its business. But in the main thread an
+    interrupt may come from the keyboard, and a test's own end from its framework: those go through.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    return isinstance(error, _RAISED) or not main
 
 
 def coordinates_of(raw: RawRecord) -> Coordinates:

@@ -150,6 +150,17 @@ class EventTime:
             if (each := self._inputs.get(topic)) is not None:
                 each.mark, each.seen_at = heard.mark, heard.seen_at
 
+    def kept(self) -> Any:
+        """Return how far it is, for :meth:`go_back`."""
+        marks = {topic: (each.mark, each.seen_at) for topic, each in self._inputs.items()}
+        return self.micros, self.changed, marks
+
+    def go_back(self, kept: Any) -> None:
+        """Be where it was: what has moved it on since is to be handled again."""
+        self.micros, self.changed, marks = kept
+        for topic, (mark, seen_at) in marks.items():
+            self._inputs[topic].mark, self._inputs[topic].seen_at = mark, seen_at
+
     def _show(self, found: _Input, at: int) -> None:
         found.seen_at = self._clock
         self.changed |= self._many

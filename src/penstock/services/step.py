@@ -17,7 +17,7 @@ from penstock.core.graph import Graph, Service, Table
 from penstock.core.state import Context, Here, Opening
 from penstock.core.timer import TimerTime
 from penstock.errors import DataError, PenstockError, TransientError
-from penstock.services.blame import LOG, RAISED, coordinates_of, told
+from penstock.services.blame import LOG, coordinates_of, is_users, told
 from penstock.services.calls import bind_calls, make_subject
 from penstock.services.deadletters import DeadLetters
 from penstock.services.eventtime import EventTime
@@ -85,11 +85,15 @@ class Step:
         self.retries = self._reactions.retries
         try:
             self._subject = make_subject(service)
-        except RAISED as error:
+        except BaseException as error:
+            if not is_users(error):
+                raise
             place = Coordinates(service.reads[0].topic.name, -1, -1)
             raise self._reactions.blame(error, place, doing="cannot be made: it ") from error
         self._calls = bind_calls(self._subject, self.states, self._here)
         self._held_until: datetime | None = None
+        self._left = False
+        """Whether timers that are due may have been left when the time was up."""
         self._number = 0
         self.deadline = inf
         """When to leave what is left for later, by the clock that only goes on."""
@@ -116,7 +120,9 @@ class Step:
                 self._done(self._calls.open(Opening(self._service.name, number)))
             except TransientError:
                 raise
-            except RAISED as error:
+            except BaseException as error:
+                if not is_users(error):
+                    raise
                 raise self._reactions.blame(error, self._place(), doing="open ") from error
 
     def close(self) -> None:
@@ -124,7 +130,9 @@ class Step:
         if self._calls.close is not None:
             try:
                 self._done(self._calls.close())
-            except RAISED as error:
+            except BaseException as error:
+                if not is_users(error):
+                    raise
                 LOG.warning("close of %s %s", self._service.name, told(error))
 
     def wakes_at(self) -> datetime | None:
@@ -190,19 +198,15 @@ class Step:
             except DataError as error:
                 self._reject(raw, error, send)
                 continue
-            if timers is not None:
-                self._here.happened = self._event_time.see(topic, record)
-                self._fire("event", self._event_time.micros, send)
-                if self._out_of_time():
-                    hold = self._up(raw)
-                    break
+            if timers is not None and (hold := self._move_time(topic, raw, record, send)):
+                break
             try:
                 if here is not None:
                     here.key = key  # type: ignore[assignment] # accept saw that there is one
                     here.undo.clear()
                 result = call(record) if context is None else call(record, **context(raw))
                 sent = outputs_of(result)
-            except RAISED as error:
+            except BaseException as error:  # noqa: BLE001 - what is not the user's is raised again
                 if hold := self._fail(raw, record, error, send):
                     break
                 continue
@@ -242,6 +246,8 @@ class Step:
 
     def _fail(self, raw: RawRecord, record: Any, error: BaseException, send: Send) -> Hold | None:
         """Deal with a record that the user's code failed on."""
+        if not is_users(error):
+            raise error
         self._blame_the_disk()
         self._here.take_back()
         place = coordinates_of(raw)
@@ -265,20 +271,23 @@ class Step:
             here.undo.clear()
             try:
                 sent = self._outputs.of(self._done(call(timers.told(due))))
-            except RAISED as error:
+            except BaseException as error:  # noqa: BLE001 - what is not the user's is raised again
                 if self._fail_timer(due, error, send):
                     break
-                continue
+                sent = []
             for to, key, value, headers, partition in sent:
                 send(to, key=key, value=value, headers=headers, partition=partition)
             self.tally.written += len(sent)
             if monotonic() >= self.deadline:
+                self._left = True
                 break
         here.floor = None
         return fired
 
     def _fail_timer(self, due: Due, error: BaseException, send: Send) -> bool:
         """Deal with a timer that the user's code failed on; return whether timers are held."""
+        if not is_users(error):
+            raise error
         self._blame_the_disk()
         self._here.take_back()
         attempt = self._reactions.attempt(self._place(), due)
@@ -311,6 +320,29 @@ class Step:
         """Raise what is wrong with the disk, where that made the user's code fail."""
         if self.states.shelf is not None and self.states.shelf.trouble is not None:
             raise self.states.shelf.trouble
+
+    def _move_time(self, topic: str, raw: RawRecord, record: Any, send: Send) -> Hold | None:
+        """Let the timers go off that a record makes due; return a hold where it waits for one."""
+        if self._held_until is None or self._waits_for_timer(send) is None:
+            if self._left:  # those that an earlier record has made due come first
+                self._fire("event", self._event_time.micros, send)
+                if self._out_of_time():
+                    return self._up(raw)
+                self._left = False
+            self._here.happened = self._event_time.see(topic, record)
+            self._fire("event", self._event_time.micros, send)
+        if self._held_until is not None:
+            return Hold(raw.offset() or 0, self._held_until)
+        return self._up(raw) if self._out_of_time() else None
+
+    def _waits_for_timer(self, send: Send) -> datetime | None:
+        """Return until when records wait for a timer that failed before them; None: they do not.
+
+        It went off before them, so what it does and what they do must come in that order.
+        """
+        if self._held_until is not None and not self._timers_held():
+            self._fire("event", self._event_time.micros, send)
+        return self._held_until
 
     def _timers_held(self) -> bool:
         """Return whether timers wait for one that is to be tried again."""

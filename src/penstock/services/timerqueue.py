@@ -103,9 +103,10 @@ class TimerQueue:
             return self._clock()
         if here.floor is None and here.happened is not None:
             return instant(here.happened)
-        if (at := self.event_time.at) is None:
+        reached = self.event_time.micros if here.reached is None else here.reached
+        if reached is None:
             raise ValueError('no record here has had an event time; use time="processing"')
-        return at
+        return instant(reached)
 
     def restore(self, timer: _Id, before: _Kept | None) -> None:
         """Take back a change."""
@@ -136,6 +137,28 @@ class TimerQueue:
         self._changed.add(timer)
         return Due(at, key, name, time, self._kept.pop(timer)[1])
 
+    def point(self, time: TimerTime, until: int) -> tuple[int, bytes, str] | None:
+        """Give the next timer that is due by an instant to whoever lets it go off with ``take``.
+
+        It stays set, and is not given again unless it is set again or ``point_again`` says so.
+        """
+        at = self.first(time)
+        return None if at is None or at > until else heapq.heappop(self._heaps[time])
+
+    def point_again(self, time: TimerTime, key: bytes, name: str, at: int) -> None:
+        """Hear that a timer which was given did not go off."""
+        heapq.heappush(self._heaps[time], (at, key, name))
+
+    def take(self, time: TimerTime, key: bytes, name: str, at: int) -> Due | None:
+        """Take out a timer; None: it is not set for this instant any more."""
+        timer = (time, key, name)
+        kept = self._kept.get(timer)
+        if kept is None or kept[0] != at:
+            return None
+        del self._kept[timer]
+        self._changed.add(timer)
+        return Due(at, key, name, time, kept[1])
+
     def put_back(self, due: Due) -> None:
         """Set a timer again as it was before it was taken out."""
         timer = (due.time, due.key, due.name)
@@ -143,8 +166,9 @@ class TimerQueue:
         self._changed.add(timer)
         self._push(timer, due.at)
 
-    def told(self, due: Due) -> Timer:
-        """Return a timer as the user's code gets it."""
+    def told(self, due: Due, *, reached: int | None = None) -> Timer:
+        """Return a timer as the user's code gets it; ``reached``: how far event time is for it."""
+        reached = self.event_time.micros if reached is None else reached
         return Timer(
             name=due.name,
             key=due.key.decode(),
@@ -152,7 +176,7 @@ class TimerQueue:
             time=due.time,
             payload=msgspec.json.decode(due.payload),
             now_at=self._clock(),
-            event_time_at=self.event_time.at,
+            event_time_at=None if reached is None else instant(reached),
         )
 
     def changes(self) -> Iterator[tuple[bytes, bytes | None]]:

@@ -1,5 +1,7 @@
 import sys
+from asyncio import CancelledError
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
@@ -163,6 +165,42 @@ def test_a_function_that_ends_the_process_ends_its_record():
     ((topic, _, _, headers),) = run(step, word("a"))
     assert topic == "demo.dead-letters"
     assert b"SystemExit: no use for a" in headers["penstock.reason"]
+
+
+@pytest.mark.parametrize("ends", [CancelledError, GeneratorExit, StopIteration, RecursionError])
+@pytest.mark.parametrize("as_generator", [True, False])
+def test_whatever_a_call_raises_is_the_end_of_its_record_alone(ends, as_generator):
+    def plain(word: Word, total: State[int]) -> Iterable[Count]:
+        total.set(total.get(0) + 1)
+        if word.weight == 2:
+            raise ends
+        return [Count(word.word, total.get(0))]
+
+    def generator(word: Word, total: State[int]) -> Iterable[Count]:
+        yield from plain(word, total)
+
+    step = step_of(generator if as_generator else plain)
+    sent = run(step, word("a"), word("a", weight=2), word("a"))
+    assert [topic for topic, *_ in sent] == ["counts", "demo.dead-letters", "counts"]
+    assert sent[-1][2] == b'{"word":"a","count":2}'
+
+
+def test_an_interrupt_from_the_keyboard_is_no_error_of_a_record():
+    def interrupt(word: Word) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(step_of(interrupt, writes=()), word("a"))
+
+
+def test_an_interrupt_in_a_thread_of_a_worker_is_an_error_of_its_record():
+    def interrupt(word: Word) -> None:
+        raise KeyboardInterrupt
+
+    step = step_of(interrupt, writes=())
+    with ThreadPoolExecutor(1) as thread:
+        ((topic, *_),) = thread.submit(run, step, word("a")).result()
+    assert topic == "demo.dead-letters"
 
 
 def test_a_class_that_cannot_be_made_is_blamed():

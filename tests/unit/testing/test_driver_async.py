@@ -142,13 +142,117 @@ def test_a_crash_and_a_restart_count_exactly_once():
     assert app.counted(driver) == [("a", 1), ("b", 1), ("a", 2)]
 
 
-def test_a_call_may_be_tried_again():
-    app = Slow(errors=on_error(process=retry(3, first="1ms")))
+def test_a_call_may_be_tried_again_when_the_clock_of_the_test_says_so():
+    app = Slow(errors=on_error(process=retry(3, first="1h", longest="1h")))
     driver = Driver(app.app)
     app.failures = {"a": 2, "b": 9}
-    driver.pipe(app.words, Word("a"), Word("b"), Word("a"))
-    assert app.counted(driver) == [("a", 1), ("a", 2)]
-    assert len(driver.dead_letters()) == 1
+    driver.pipe(app.words, Word("c"), Word("a"), Word("b"), Word("a"), Word("c"))
+    assert app.counted(driver) == [("c", 1)]
+    driver.advance_clock("2h")
+    assert app.counted(driver) == [("a", 1)]
+    assert driver.dead_letters() == []
+    driver.advance_clock("3h")
+    assert app.counted(driver) == [("a", 2), ("c", 2)]
+    (letter,) = driver.dead_letters()
+    assert letter.key == b"b"
+    assert driver.counts(app.count) == Counts(received=5, passed=4, dead_lettered=1, written=4)
+
+
+def test_a_call_that_is_tried_again_holds_its_partition_and_no_other():
+    app = Slow(errors=on_error(process=retry(3, first="10s")))
+    driver = Driver(app.app, partitions=8)
+    app.failures = {"w0": 1}
+    driver.pipe(app.words, *(Word(f"w{number}") for number in range(20)))
+    first = app.counted(driver)
+    assert 0 < len(first) < 20
+    driver.advance_clock("10s")
+    assert sorted(first + app.counted(driver)) == sorted((f"w{n}", 1) for n in range(20))
+
+
+def test_what_calls_behind_one_that_is_tried_again_did_to_state_is_taken_back():
+    app = Slow(errors=on_error(process=retry(3, first="10s")))
+    driver = Driver(app.app, partitions=1)
+    app.failures = {"a": 1}
+    driver.pipe(app.words, Word("b"), Word("a"), Word("b"), Word("b"))
+    assert driver.state(app.count, "b") == 1
+    driver.crash()
+    driver.restart()
+    driver.advance_clock("10s")
+    assert app.counted(driver) == [("b", 1), ("a", 1), ("b", 2), ("b", 3)]
+
+
+async def cancel_an_inner_task():
+    inner = asyncio.ensure_future(asyncio.sleep(60))
+    inner.cancel()
+    await inner
+
+
+async def cancel_itself():
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+    await asyncio.sleep(60)
+
+
+async def end_the_process():
+    raise SystemExit(0)
+
+
+async def end_as_a_generator_does():
+    raise GeneratorExit
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize(
+    "fails", [cancel_an_inner_task, cancel_itself, end_the_process, end_as_a_generator_does]
+)
+def test_whatever_a_call_raises_is_the_end_of_its_record_alone(fails, first):
+    app = App("demo")
+    words = app.stream("words", Word, partitions=1)
+    counts = app.stream("counts", Count, partitions=1)
+
+    @app.service(reads=words, writes=counts, concurrency=2)
+    class Total:
+        async def process(self, word: Word, total: State[int], timers: Timers) -> Count:
+            total.set(total.get(0) + 1)
+            if not first:
+                await asyncio.sleep(0)
+            if word.number == 1:
+                await fails()
+            if word.number == 3:
+                timers.set("late", at=word.at)
+            return Count(word.word, total.get(0))
+
+        async def on_timer(self, timer: Timer, total: State[int]) -> Count:
+            total.set(-1)
+            await fails()
+            return Count(timer.key, 0)
+
+    driver = Driver(app)
+    driver.pipe(words, *(Word("a", number) for number in range(5)), Word("b"))
+    assert [found.count for found in driver.read(counts)] == [1, 2, 3, 4, 1]
+    letters = driver.dead_letters()
+    assert len(letters) == 2
+    assert "raised" in letters[0].reason
+    assert "on timer 'late' raised" in letters[1].reason
+    assert driver.counts(Total).dead_lettered == 1
+    assert driver.state(Total, "a") == 4
+
+
+def test_a_task_that_a_call_left_behind_cannot_end_the_process():
+    app = App("demo")
+    words = app.stream("words", Word, partitions=1)
+
+    left = []
+
+    @app.service(reads=words, name="leave")
+    async def leave(word: Word) -> None:
+        left.append(asyncio.ensure_future(end_the_process()))
+        await asyncio.sleep(60)
+
+    with pytest.raises(UserCodeError, match="leave left a task running that raised SystemExit"):
+        Driver(app).pipe(words, Word("a", 1))
+    assert isinstance(left[0].exception(), SystemExit)
 
 
 def test_a_call_may_stop_the_service():
