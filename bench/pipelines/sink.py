@@ -20,6 +20,7 @@ from ground import Ground, Timed, declared, fill, sparked
 from pyspark.sql import DataFrame
 
 from penstock import App, record
+from penstock.pipelines.oncesink import Continued
 from penstock.pipelines.plan import output_of
 from penstock.pipelines.reading import records
 from penstock.pipelines.session import shuffle_partitions
@@ -54,18 +55,19 @@ def copied_few(few: DataFrame) -> DataFrame:
     return few
 
 
-def spark_sink(output: DataFrame, ground: Ground) -> Any:
+def spark_sink(output: DataFrame, ground: Ground, _checkpoint: str) -> Any:
     return stream_writer(output, copies, ground.site)
 
 
-def once_sink(output: DataFrame, ground: Ground) -> Any:
+def once_sink(output: DataFrame, ground: Ground, checkpoint: str) -> Any:
     tasks = shuffle_partitions(ground.spark)
     # A name of its own for each run: another query of that name would have written its batches.
     name = f"bench{ground.runs}"
-    return once_writer(log_rows(output, copies), copies, ground.site, name, tasks=tasks)
+    past = Continued(name=name, checkpoint=checkpoint)
+    return once_writer(log_rows(output, copies), copies, ground.site, name, tasks=tasks, past=past)
 
 
-SINKS: dict[str, Callable[[DataFrame, Ground], Any]] = {
+SINKS: dict[str, Callable[[DataFrame, Ground, str], Any]] = {
     "Spark's own": spark_sink,
     "exactly once": once_sink,
 }
@@ -76,7 +78,8 @@ def copy(ground: Ground, part: str, sink: str, *, per_batch: int) -> Timed:
         return records(ground.topic(data.topic.name, per_batch=per_batch), data)
 
     checkpoint = ground.checkpoint()
-    return ground.run(SINKS[sink](output_of(ground.part(part), frame), ground), checkpoint)
+    writer = SINKS[sink](output_of(ground.part(part), frame), ground, str(checkpoint))
+    return ground.run(writer, checkpoint)
 
 
 def values(count: int) -> Iterator[tuple[bytes, bytes]]:

@@ -12,10 +12,10 @@ from penstock.backbone.logreader import LogReader
 from penstock.backbone.positions import PositionStore, position_group
 from penstock.backbone.topics import Topics
 from penstock.backbone.transactions import TransactionalProducer
-from penstock.errors import DataError, FencedError
+from penstock.errors import ConfigurationError, DataError, FencedError
 from penstock.pipelines import oncetask
 from penstock.pipelines.oncesink import _begin_run
-from penstock.pipelines.oncetask import BatchTask, KeptProducers, Output, task_name
+from penstock.pipelines.oncetask import BatchTask, KeptProducers, Output, run_name, task_name
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
@@ -58,10 +58,21 @@ def read(output: Output) -> list[str]:
 def test_a_batch_that_is_written_again_adds_nothing(output, kept):
     write(output, 0, ("a", "0a"), ("a", "0b"))
     write(output, 1, ("a", "1a"))
-    for batch in (1, 0):
-        write(output, batch, ("a", "again"))
+    for _ in range(2):
+        write(output, 1, ("a", "again"))
     write(output, 2, ("a", "2a"))
     assert read(output) == ["0a", "0b", "1a", "2a"]
+
+
+def test_batches_behind_what_was_written_are_refused_and_not_taken_for_written(output, kept):
+    for batch in range(7):
+        write(output, batch, ("a", f"old {batch}"))
+    for batch in (3, 4, 5):
+        with pytest.raises(ConfigurationError) as refusal:
+            write(output, batch, ("a", f"new {batch}"), run=2)
+        assert refusal.value.code == "pipeline.older-checkpoint"
+        assert "batch 6 was begun" in refusal.value.detail
+    assert read(output) == [f"old {batch}" for batch in range(7)]
 
 
 def test_tasks_of_one_batch_have_positions_of_their_own(output):
@@ -93,7 +104,7 @@ def test_producers_are_kept_for_the_next_batch_and_no_other(output, kept):
 
 def test_producers_that_nobody_asks_for_are_closed_and_there_are_few(output):
     now = [0.0]
-    kept = KeptProducers(clock=lambda: now[0])
+    kept = KeptProducers(clock=lambda: now[0], limit=4)
     made = {}
     for number in range(6):
         name = f"{output.name}.{number}"
@@ -157,7 +168,7 @@ def test_a_worker_killed_with_its_transaction_open_holds_nobody_up(output):
 
 def test_tasks_of_an_earlier_run_are_refused_and_disturb_nobody(output, kept):
     old, new = _begin_run(output), _begin_run(output)
-    assert new == old + 1
+    assert new > old
     assert _begin_run(output, after=old) == 0
     write(output, 0, ("a", "new"), run=new)
     current = kept._kept.pop(task_name(output.name, 0)).producer
@@ -169,6 +180,27 @@ def test_tasks_of_an_earlier_run_are_refused_and_disturb_nobody(output, kept):
     current.commit()
     current.close()
     assert read(output) == ["new", "still mine"]
+
+
+def test_a_run_whose_number_was_forgotten_does_not_get_it_again(output):
+    old = _begin_run(output)
+    PositionStore(output.connection).forget(run_name(output.name))
+    new = _begin_run(output)
+    assert new > old
+    with pytest.raises(FencedError):
+        write(output, 0, ("a", "old"), run=old)
+    write(output, 0, ("a", "new"), run=new)
+    assert read(output) == ["new"]
+
+
+def test_a_worker_with_more_tasks_than_a_few_keeps_the_producers_of_all(output, kept):
+    for number in range(8):
+        write(output, 0, ("a", "0"), number=number)
+    before = {name: each.producer for name, each in kept._kept.items()}
+    for number in range(8):
+        write(output, 1, ("a", "1"), number=number)
+    assert {name: each.producer for name, each in kept._kept.items()} == before
+    assert len(before) == 8
 
 
 def test_rows_say_their_topic_headers_and_deletions_and_keep_their_order(output, topic):

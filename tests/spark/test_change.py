@@ -18,7 +18,7 @@ from penstock.backbone.topics import Topics
 from penstock.errors import ConfigurationError
 from penstock.pipelines.engine import run_pipelines
 from penstock.pipelines.plan import checkpoint_of
-from penstock.pipelines.stateful import state_aspects
+from penstock.pipelines.stateful import repeats_alike, state_aspects
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(500)]
 
@@ -234,3 +234,23 @@ def test_what_state_is_made_of_is_told_the_same_way_at_every_start(spark):
     }
     seeded = aspects(lambda frame: frame.groupBy(F.expr("rand() > 0.5 as odd")).count())
     assert "rand() AS" in seeded["aggregation, of"]
+
+
+def test_rows_that_may_be_others_the_next_time_are_told_from_those_that_are_the_same(
+    spark, tmp_path
+):
+    ticks = spark.readStream.format("rate").load().alias("ticks")
+    path = str(tmp_path / "names")
+    spark.range(3).write.parquet(path)
+    names = spark.read.parquet(path).withColumnRenamed("id", "value")
+    counted = ticks.groupBy("timestamp").agg(F.sum("value").alias("value"))
+
+    def alike(frame: DataFrame, *, keyed: bool = True) -> bool:
+        return repeats_alike(frame, ["ticks"], keyed=keyed)
+
+    assert alike(ticks.where("value > 1").selectExpr("value", "current_timestamp()"), keyed=False)
+    assert alike(ticks.join(spark.range(9).toDF("value"), "value"))
+    assert not alike(ticks.where("rand() > 0.5"))
+    assert not alike(ticks.join(names, "value"))
+    assert alike(counted)
+    assert not alike(counted, keyed=False)

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import runpy
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,9 +25,12 @@ from penstock.backbone.declare import declare_application
 from penstock.backbone.logreader import LogReader
 from penstock.backbone.producer import Producer
 from penstock.backbone.topics import Topics
+from penstock.errors import PenstockError
+from penstock.pipelines.engine import run_pipelines
 from penstock.pipelines.oncesink import OnceSink
 from penstock.pipelines.oncetask import BatchTask
 from penstock.pipelines.plan import checkpoint_of
+from penstock.pipelines.rebuild import rebuild_pipeline
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(500)]
 
@@ -141,6 +145,106 @@ def test_a_stop_in_the_middle_of_a_batch_holds_no_reader_up(ground, monkeypatch)
         b"e",
         b"f",
     ]
+
+
+def checkpoint(ground, name: str) -> Path:
+    site = ground.site(threading.Event())
+    return Path(checkpoint_of(ground.graph, ground.graph.part(name), site))
+
+
+def refusal(ground, name: str) -> PenstockError:
+    """Run a pipeline that ends by itself; return why."""
+    with pytest.raises(PenstockError) as refused:
+        run_pipelines(ground.graph, [name], ground.site(threading.Event()))
+    return refused.value
+
+
+def test_a_checkpoint_that_is_an_older_copy_or_gone_is_refused_and_a_rebuild_goes_on(ground):
+    words = ground.app.stream(ground.topic("words"), Word)
+    copies = ground.app.stream(ground.topic("copies"), Word)
+
+    @ground.app.pipeline(reads=words, writes=copies)
+    def copied(words: DataFrame) -> DataFrame:
+        return words
+
+    def found() -> list[str]:
+        return sorted(json.loads(each.value)["word"] for each in ground.read("copies"))
+
+    def copy_words(*words: str, expected: str) -> None:
+        ground.words(*words)
+        with ground.running("copied"):
+            ground.wait("copies", lambda: found() == list(expected))
+
+    ground.declare()
+    place, older = checkpoint(ground, "copied"), ground.home / "older"
+    copy_words("a", "b", expected="ab")
+    shutil.copytree(place, older)
+    copy_words("c", expected="abc")
+    shutil.rmtree(place)
+    gone = refusal(ground, "copied")
+    assert (gone.code, "rebuild copied --append" in gone.hint) == (
+        "pipeline.second-beginning",
+        True,
+    )
+    shutil.rmtree(place)
+    shutil.copytree(older, place)
+    ground.words("d")
+    assert refusal(ground, "copied").code == "pipeline.older-checkpoint"
+    assert found() == list("abc")
+    rebuild_pipeline(ground.graph, "copied", ground.site(threading.Event()), append=True)
+    copy_words("e", expected="aabbccde")
+
+
+def test_another_program_waits_until_the_one_before_has_finished_its_batch(
+    ground, spark, monkeypatch
+):
+    words = ground.app.stream(ground.topic("words"), Word)
+    steps = ground.app.stream(ground.topic("steps"), Step)
+    changed = False
+
+    @ground.app.pipeline(reads=words, writes=steps)
+    def climb(words: DataFrame) -> DataFrame:
+        # By another key the rows are in other tasks.
+        word = "concat(word, 'x')" if changed else "word"
+        return words.selectExpr(f"{word} as word", "explode(sequence(0L, 9L)) as number")
+
+    class HalfTask(BatchTask):
+        """A task that fails if its number is odd; as a local class it travels by value."""
+
+        def write(self, number, batches):
+            if number % 2:
+                raise RuntimeError("the power failed")
+            return super().write(number, batches)
+
+    def found() -> Counter:
+        return Counter(json.loads(each.value)["word"] for each in ground.read("steps"))
+
+    ground.declare()
+    ground.words(*"abcdefgh")
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", "4")
+    try:
+        monkeypatch.setattr(OnceSink, "task", HalfTask)
+        assert refusal(ground, "climb").code == "pipeline.failed"
+        monkeypatch.undo()
+        assert 0 < len(found()) < 8
+        changed = True
+        refused = refusal(ground, "climb")
+        assert (refused.code, "start the program as it was" in refused.hint) == (
+            "pipeline.half-written",
+            True,
+        )
+        changed = False
+        with ground.running("climb"):
+            ground.wait("the batch", lambda: found() == dict.fromkeys("abcdefgh", 10))
+            ground.wait("its end", lambda: ground.reports[-1].counts.written == 80)
+        changed = True
+        ground.words("i")
+        with ground.running("climb"):
+            ground.wait("the next", lambda: "ix" in found())
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", before)
+    assert found() == dict.fromkeys([*"abcdefgh", "ix"], 10)
 
 
 class Arena:

@@ -20,6 +20,8 @@ sqlgate, sqlwords   the gate for SQL that people write: parsed, listed, written 
 query               SQL over topics and the lake
 writing, sinks      what a function returns to the rows of a topic or the lake
 oncesink, oncetask  a batch into Kafka, exactly once: the driver's side, a task's
+begun, continuity   which batch was begun last, and whether a checkpoint fits to it
+programcode         what a Python function does, as a text to compare
 measures, progress  what a query has done, from what Spark says of it
 sweeper             dead letters, each written once
 checkpoint          how far a query has come

@@ -95,9 +95,14 @@ class Attempts:
             return self._follow(self._start())
 
     def stop(self) -> None:
-        """Stop the query; a batch under way is given up and done again later."""
+        """Stop the query; what it is writing is finished, if that takes no more than a moment.
+
+        Else the batch is given up and done again later.
+        """
         if self._settling is not None:
             self._settling.stop()
+        if self._run is not None:
+            self._run.sink.finish()
         if self._running is not None:
             self._running.query.stop()
 

@@ -17,6 +17,7 @@ __all__ = [
     "checkpoint_at",
     "committed_batches",
     "committed_offsets",
+    "interrupted",
     "offsets_of",
     "planned_batch",
     "planned_batches",
@@ -65,6 +66,11 @@ def planned_batch(files: "Files", checkpoint: str, batch: int) -> PlannedBatch:
 def committed_batches(files: "Files", checkpoint: str) -> list[int]:
     """Return the numbers of the finished batches that Spark still remembers, in order."""
     return _numbered(files, f"{checkpoint}/commits")
+
+
+def interrupted(files: "Files", checkpoint: str) -> bool:
+    """Return whether a batch was begun and not finished."""
+    return planned_batches(files, checkpoint)[-1:] != committed_batches(files, checkpoint)[-1:]
 
 
 def query_id(files: "Files", checkpoint: str) -> str | None:

@@ -95,7 +95,7 @@ def _run(graph: Graph, pipelines: Sequence[Pipeline], site: Site, spark: SparkSe
 
 
 def _stop(running: Sequence[Attempts], failed: Exception | None) -> None:
-    """Stop all queries side by side; a batch under way is given up and done again later."""
+    """Stop all queries side by side; see ``Attempts.stop``."""
     with ThreadPoolExecutor(len(running), thread_name_prefix="stop") as executor:
         for each, result in [(each, executor.submit(each.stop)) for each in running]:
             if (error := result.exception()) is not None:

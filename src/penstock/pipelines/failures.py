@@ -38,7 +38,7 @@ _DISK = re.compile(r"No space left on device")
 _TAKEN_OVER = re.compile(r"CONCURRENT_STREAM_LOG_UPDATE|Multiple streaming jobs detected")
 _OURS = re.compile(
     r"penstock\.errors\.(?P<family>\w+): (?P<message>.+) \[(?P<code>[a-z][a-z.-]+)\]"
-    r"(\n  (?P<detail>.+))?"
+    r"(\n  (?!hint: )(?P<detail>.+))?(\n  hint: (?P<hint>.+))?"
 )
 """An error of the house that a Python worker or a callback raised, as Spark passes it on."""
 _BAD_RECORD = frozenset({"data.too-large", "data.refused"})
@@ -119,6 +119,7 @@ def _of_ours(text: str, pipeline: Pipeline) -> PenstockError | None:
     # The last one: those above it are its causes.
     for found in reversed(list(_OURS.finditer(text))):
         message, code, detail = found["message"], found["code"], found["detail"] or ""
+        hint = (found["hint"] or "").replace(" NAME", f" {pipeline.name}")
         match found["family"]:
             case "FencedError":
                 return _taken_over(pipeline, message)
@@ -130,7 +131,8 @@ def _of_ours(text: str, pipeline: Pipeline) -> PenstockError | None:
                 family = ConfigurationError
             case _:
                 continue
-        return family(f"pipeline {pipeline.name!r} stopped: {message}", code=code, detail=detail)
+        said = f"pipeline {pipeline.name!r} stopped: {message}"
+        return family(said, code=code, detail=detail, hint=hint)
     return None
 
 

@@ -10,6 +10,7 @@ from penstock.backbone.positions import PositionStore
 from penstock.backbone.site import Site
 from penstock.backbone.topics import Topics
 from penstock.core.graph import Data, Lake, Pipeline, Table
+from penstock.pipelines.begun import BegunBatches
 from penstock.pipelines.checkpoint import Files, query_id
 from penstock.pipelines.kept import kept_size
 from penstock.pipelines.laketable import lake_path
@@ -67,6 +68,7 @@ class Handover:
         self._fence(self._name, old, topics["old"])
         # The new one, too: only then all that it has committed can be read.
         self._fence(self.run_name(number), new, topics["new"])
+        BegunBatches(self._site.connection).hand_over(self.run_name(number), to=self._name)
         step("fenced")
         name, connection = f"{self._name}.rebuild", self._site.connection
         if not isinstance(self._data, Table):
@@ -90,7 +92,9 @@ class Handover:
         shadow = self.shadow(number)
         if isinstance(shadow, Lake):
             self._files.remove(lake_path(shadow.name, self._site))
-        elif self._topics.exists(shadow.topic.name):
+            return
+        BegunBatches(self._site.connection).forget(self.run_name(number))
+        if self._topics.exists(shadow.topic.name):
             self._topics.delete([shadow.topic.name])
 
     def _fence(self, name: str, checkpoint: str, topic: str) -> None:

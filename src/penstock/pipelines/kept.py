@@ -60,8 +60,7 @@ def kept_pieces(spark: SparkSession, checkpoint: str, pipeline: Pipeline, now: I
         pieces = int(_read(files, f"{checkpoint}/{_SINK_FILE}")["tasks"])
     else:
         _refuse_unknown(files, checkpoint, pipeline)
-        # A repeated batch looks up anew: its rows may differ, so it is written as a whole.
-        pieces = 1 if pipeline.lookups else shuffle_partitions(spark)
+        pieces = shuffle_partitions(spark)
     said = {"format": FORMAT, "pieces": pieces} | now.to_json()
     files.write(f"{checkpoint}/{_FILE}", json.dumps(said, indent=1))
     return pieces

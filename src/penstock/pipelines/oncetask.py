@@ -24,7 +24,7 @@ from penstock.backbone.positions import PositionReader, position_group
 from penstock.backbone.sending import SendLimits
 from penstock.backbone.transactions import TransactionalProducer
 from penstock.core.topic import Partitioning
-from penstock.errors import FencedError
+from penstock.errors import ConfigurationError, FencedError
 
 __all__ = [
     "SECONDS",
@@ -32,7 +32,9 @@ __all__ = [
     "BatchTask",
     "KeptProducers",
     "Output",
+    "older_checkpoint",
     "run_name",
+    "taken_over",
     "task_name",
 ]
 
@@ -43,7 +45,8 @@ TRANSACTION_TIMEOUT = timedelta(minutes=5)
 """How long the rows of one task may take; and how long they hold back readers of committed records
 when their pipeline is killed and not started again."""
 
-_KEPT_PRODUCERS = 4
+_KEPT_PRODUCERS = 32
+"""For each worker: half a megabyte and four threads each."""
 _KEPT_READERS = 8
 _IDLE_SECONDS = 60.0
 _LIMITS = SendLimits(linger=timedelta(milliseconds=5))
@@ -83,8 +86,11 @@ class KeptProducers:
     another worker wrote that, it was fenced.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, *, limit: int = _KEPT_PRODUCERS
+    ) -> None:
         self._clock = clock
+        self._limit = limit
         self._kept: dict[str, _Kept] = {}
 
     def take(self, name: str, *, run: int, batch: int) -> TransactionalProducer | None:
@@ -113,7 +119,7 @@ class KeptProducers:
         """Close what nobody asks for."""
         by_age = sorted(self._kept, key=lambda name: self._kept[name].used_at, reverse=True)
         for place, name in enumerate(by_age):
-            if place >= _KEPT_PRODUCERS or self._clock() - self._kept[name].used_at > _IDLE_SECONDS:
+            if place >= self._limit or self._clock() - self._kept[name].used_at > _IDLE_SECONDS:
                 self._kept.pop(name).producer.close()
 
 
@@ -144,6 +150,7 @@ class BatchTask:
     they come. Which rows come must not differ between two runs of a batch.
 
     - FencedError: another run of the query has taken over, or another attempt of this task.
+    - ConfigurationError ``pipeline.older-checkpoint``: a later batch was written.
     - TransientError, DataError, ConfigurationError: as of the backbone; nothing was written.
     """
 
@@ -213,21 +220,42 @@ class BatchTask:
             undoing.push(producer)
             self._refuse_if_late()
             # Only now, when nothing of an earlier attempt can be under way any more.
-            if self._position(name) > self.batch:
+            written = self._position(name) - 1
+            if written > self.batch:
+                raise older_checkpoint(self.output.topic, written=written, known=self.batch)
+            if written == self.batch:
                 return None
             undoing.pop_all()
         return producer
 
     def _refuse_if_late(self) -> None:
         if self._position(run_name(self.output.name)) > self.run:
-            raise FencedError(
-                "another run of the same pipeline has taken over",
-                code="pipeline.taken-over",
-                hint="let one of them run",
-            )
+            raise taken_over()
 
     def _position(self, name: str) -> int:
         return _reader(self.output.connection, name).read(self.output.at)
+
+
+def taken_over() -> FencedError:
+    """Return the end of a run that is not the last one."""
+    return FencedError(
+        "another run of the same pipeline has taken over",
+        code="pipeline.taken-over",
+        hint="let one of them run",
+    )
+
+
+def older_checkpoint(
+    topic: str, *, written: int, known: int, pipeline: str = "NAME"
+) -> ConfigurationError:
+    """Return the refusal of a checkpoint that is behind what its query has written."""
+    return ConfigurationError(
+        f"{topic} is ahead of the checkpoint of the pipeline that writes it",
+        code="pipeline.older-checkpoint",
+        detail=f"batch {written} was begun, the checkpoint knows of batch {known}: an older copy?",
+        hint=f"put the newest checkpoint back, or compute it anew: penstock rebuild {pipeline} "
+        "(--append for a stream: what was written stays)",
+    )
 
 
 class _Watch:

@@ -12,15 +12,28 @@ from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program 
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.backbone.site import Site
-from penstock.core.graph import Archive, Data, Graph, Lake, Pipeline, RealTime, Stream, Table
+from penstock.core.graph import (
+    Archive,
+    Data,
+    Graph,
+    Lake,
+    OnLog,
+    Pipeline,
+    RealTime,
+    Stream,
+    Table,
+)
 from penstock.errors import DefinitionError, Problem
 from penstock.pipelines.archive import archive_rows
-from penstock.pipelines.checkpoint import Files, checkpoint_at
+from penstock.pipelines.begun import fingerprint
+from penstock.pipelines.checkpoint import Files, checkpoint_at, interrupted
+from penstock.pipelines.continuity import begun_before
 from penstock.pipelines.generations import Generations
 from penstock.pipelines.history import Histories
 from penstock.pipelines.kept import identity_of, kept_pieces
 from penstock.pipelines.laketable import lake_path, lake_rows
-from penstock.pipelines.oncesink import SinkTime
+from penstock.pipelines.oncesink import Continued, SinkHandle
+from penstock.pipelines.programcode import code_text
 from penstock.pipelines.reading import (
     RECORDS_PER_BATCH,
     latest_records,
@@ -33,7 +46,7 @@ from penstock.pipelines.refusals import refusal
 from penstock.pipelines.rollups.native import native_panes, why_not_native
 from penstock.pipelines.rollups.plan import streamed_panes
 from penstock.pipelines.sinks import once_writer, stream_writer
-from penstock.pipelines.stateful import steps_behind
+from penstock.pipelines.stateful import repeats_alike, state_aspects, steps_behind
 from penstock.pipelines.writers import refuse_other_checkpoint
 from penstock.pipelines.writing import log_rows, typed
 
@@ -96,8 +109,8 @@ class Run:
     """Raises FencedError when this checkpoint is no longer the one to run from."""
     beside: bool = False
     """Whether it computes the next generation: it ends with its input, and sets nothing aside."""
-    sink_time: SinkTime = field(default_factory=SinkTime)
-    """How long its writing takes, kept up to date where it writes topics exactly once."""
+    sink: SinkHandle = field(default_factory=SinkHandle)
+    """Of its sink, where it writes topics exactly once."""
 
 
 def current_run(graph: Graph, pipeline: Pipeline, site: Site, spark: SparkSession) -> Run:
@@ -147,21 +160,23 @@ def prepared_query(
             refuse_other_checkpoint(spark, pipeline, run.into, path, checkpoint=run.checkpoint)
         if isinstance(run.into, Lake) or real_time:
             writer = stream_writer(_given(output), run.into, site, at_once=real_time)
-        elif output is None:
-            # Panes come from the partitions of the state, which never change.
-            limit = RECORDS_PER_BATCH
-            rows = pane_rows(
-                graph, written, histories, buckets=pieces, per_batch=limit, lossy=lossy
-            )
-            if run.beside:
-                rows = rows.where(F.col("topic") == run.into.topic.name)
-            writer = once_writer(
-                rows, run.into, site, run.name, tasks=None, guard=run.guard, time=run.sink_time
-            )
         else:
-            rows = log_rows(output, run.into)
+            rows = (
+                _panes(graph, run, written, histories, buckets=pieces, lossy=lossy)
+                if output is None
+                else log_rows(output, run.into)
+            )
+            past = _continued(run, run.into, site, spark, output)
             writer = once_writer(
-                rows, run.into, site, run.name, tasks=pieces, guard=run.guard, time=run.sink_time
+                rows,
+                run.into,
+                site,
+                run.name,
+                # Panes come from the partitions of the state, which never change.
+                tasks=None if output is None else _tasks(run, spark, output, past, pieces=pieces),
+                past=past,
+                guard=run.guard,
+                handle=run.sink,
             )
         writer = writer.queryName(run.name).option("checkpointLocation", run.checkpoint)
     except Exception as error:
@@ -209,6 +224,63 @@ def _frames(
         return records(rows, data, observed=observed, natively=real_time)
 
     return frame_of
+
+
+def _continued(
+    run: Run, data: OnLog, site: Site, spark: SparkSession, output: DataFrame | None
+) -> Continued:
+    """Return what the sink of a run goes on from; refuse a checkpoint that does not fit to it."""
+    begun = begun_before(
+        Files(spark),
+        site.connection,
+        data,
+        pipeline=run.pipeline.name,
+        name=run.name,
+        checkpoint=run.checkpoint,
+    )
+    return Continued(
+        name=run.name,
+        checkpoint=run.checkpoint,
+        program="" if output is None else _computed(run.pipeline, output),
+        begun=begun,
+    )
+
+
+def _tasks(
+    run: Run, spark: SparkSession, output: DataFrame, past: Continued, *, pieces: int
+) -> int:
+    """Return into how many tasks the rows of a batch are split."""
+    pipeline = run.pipeline
+    if past.begun is None and interrupted(Files(spark), run.checkpoint):
+        # Begun by a release that did not write down how it was split.
+        return pieces
+    keyed = bool(pipeline.writes.record.schema.key)
+    alike = repeats_alike(output, [data.name for data in pipeline.reads], keyed=keyed)
+    # Rows that may be others when the batch is repeated are written as a whole, or not at all.
+    return pieces if alike and not pipeline.lookups else 1
+
+
+def _computed(pipeline: Pipeline, output: DataFrame) -> str:
+    """Return a fingerprint of what computes the rows of a pipeline, Python functions included."""
+    inputs = [data.name for data in pipeline.reads]
+    steps = [*state_aspects(output, inputs).values(), *steps_behind(output, inputs)]
+    return fingerprint(*steps, code_text(pipeline.function))
+
+
+def _panes(
+    graph: Graph,
+    run: Run,
+    pipeline: Pipeline,
+    histories: Histories,
+    *,
+    buckets: int,
+    lossy: bool,
+) -> DataFrame:
+    limit = RECORDS_PER_BATCH
+    rows = pane_rows(graph, pipeline, histories, buckets=buckets, per_batch=limit, lossy=lossy)
+    if run.beside and not isinstance(run.into, Lake):
+        rows = rows.where(F.col("topic") == run.into.topic.name)
+    return rows
 
 
 def _given(output: DataFrame | None) -> DataFrame:

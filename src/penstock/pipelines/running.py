@@ -231,7 +231,7 @@ class RunningPipeline:
         self._before = (now, counts.received, counts.written)
         metrics = self._measures.series(at)
         if not self._real_time and not isinstance(self.pipeline.writes, Lake):
-            metrics["sink_task_seconds_total"] = self._run.sink_time.seconds
+            metrics["sink_task_seconds_total"] = self._run.sink.seconds
         for (topic, number), behind in (lag or {}).items():
             labels = {"topic": topic, "partition": str(number)}
             metrics[series("partition_lag_records", **labels)] = behind

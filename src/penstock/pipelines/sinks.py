@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program 
 from penstock.backbone.site import Site
 from penstock.core.graph import Data, Lake, OnLog
 from penstock.pipelines.laketable import lake_path, make_table, stored_rows
-from penstock.pipelines.oncesink import OnceSink, SinkTime
+from penstock.pipelines.oncesink import Continued, OnceSink, SinkHandle
 from penstock.pipelines.oncetask import Output
 from penstock.pipelines.reading import kafka_options
 from penstock.pipelines.writing import log_rows
@@ -58,18 +58,18 @@ def once_writer(
     name: str,
     *,
     tasks: int | None,
+    past: Continued | None = None,
     guard: Callable[[], None] = lambda: None,
-    time: SinkTime | None = None,
+    handle: SinkHandle | None = None,
 ) -> Any:
     """Return the writer of rows for topics, each once for readers of committed records.
 
     Rows are those of ``log_rows``, or say themselves to which topic they go. The query's progress
-    counts them as ``WRITTEN``. ``tasks``, ``guard`` and ``time``: see
-    ``OnceSink``.
+    counts them as ``WRITTEN``. ``tasks``, ``past``, ``guard`` and ``handle``: see ``OnceSink``.
     """
     output = Output(site.connection, name, data.topic.name, data.topic.partitioning)
     return _counted(rows, name).writeStream.foreachBatch(
-        OnceSink(output, tasks=tasks, guard=guard, time=time)
+        OnceSink(output, tasks=tasks, past=past, guard=guard, handle=handle)
     )
 
 

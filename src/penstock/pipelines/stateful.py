@@ -11,7 +11,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-__all__ = ["state_aspects", "steps_behind"]
+__all__ = ["repeats_alike", "state_aspects", "steps_behind"]
 
 _SECOND = 1_000_000
 _KINDS = {
@@ -26,6 +26,8 @@ _KINDS = {
 }
 _WORDS = {"Filter": "where", "Project": "with", "Expand": "with"}
 _PLAIN = "AttributeReference"
+_CONSTANT = ("LocalRelation", "OneRowRelation", "Range")
+"""What a plan may read beside its inputs, and finds the same each time."""
 
 _WINDOW = re.compile(
     r"named_struct\('start', knownnullable\(precisetimestampconversion\(\(\("
@@ -60,6 +62,22 @@ def steps_behind(frame: DataFrame, inputs: Sequence[str]) -> list[str]:
     """Return what is computed behind the last operator with state; all, of a plan without."""
     plan: Any = frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - PySpark has no other way
     return list(_feeding(plan, inputs))
+
+
+def repeats_alike(frame: DataFrame, inputs: Sequence[str], *, keyed: bool) -> bool:
+    """Return whether a batch that is computed again gives rows that are split as they were.
+
+    They may not be where the plan reads a table that can change, or calls a function that gives
+    another value each time. State without keys in the output is split by its values, and a sum of
+    floats depends on the order in which they come.
+    """
+    plan: Any = frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - PySpark has no other way
+    if not plan.deterministic():
+        return False
+    leaves = _several(plan.collectLeaves())
+    if any(not leaf.isStreaming() and leaf.nodeName() not in _CONSTANT for leaf in leaves):
+        return False
+    return keyed or not any(True for _ in _operators(plan, inputs))
 
 
 def _operators(node: Any, inputs: Sequence[str]) -> Iterator[Any]:

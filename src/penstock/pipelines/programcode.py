@@ -1,0 +1,131 @@
+"""What a Python function does, as a text that is the same at every start.
+
+Seen are the function, what it is closed over, and whatever it names in its own module and in other
+modules of the application: functions, classes, UDFs and plain values. Not seen is what installed
+packages do, and what is only found while it runs.
+"""
+
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator
+from functools import partial
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+__all__ = ["code_text"]
+
+_PLAIN = (str, bytes, int, float, complex, bool, type(None))
+_INSTALLED = tuple(
+    path
+    for name in ("stdlib", "platstdlib", "purelib", "platlib")
+    if (path := sysconfig.get_path(name))
+)
+_LIMIT = 2000
+"""Functions and classes that are looked at; there are not so many behind one pipeline."""
+
+
+def code_text(function: Callable[..., Any]) -> str:
+    """Return what a function and what it calls are made of; equal texts do equal things."""
+    return "\n".join(_Walk().text(function))
+
+
+class _Walk:
+    def __init__(self) -> None:
+        self._seen: set[int] = set()
+        self._kept: list[object] = []
+
+    def text(self, value: object) -> Iterator[str]:
+        """Yield the text of anything that a function may name."""
+        if isinstance(value, _PLAIN):
+            yield repr(value)
+        elif isinstance(value, tuple | list):
+            for each in value:
+                yield from self.text(each)
+        elif isinstance(value, set | frozenset):
+            yield repr(sorted(map(repr, value)))
+        elif isinstance(value, dict):
+            for key, each in value.items():
+                yield repr(key)
+                yield from self.text(each)
+        elif id(value) not in self._seen and len(self._seen) < _LIMIT:
+            self._seen.add(id(value))
+            # Kept, so that no other object gets its id.
+            self._kept.append(value)
+            yield from self._object(value)
+
+    def _object(self, value: object) -> Iterator[str]:
+        wrapped = getattr(value, "__wrapped__", None) or getattr(value, "func", None)
+        if isinstance(value, partial):
+            yield from self.text((value.args, value.keywords))
+        if isinstance(value, FunctionType):
+            if _is_own(sys.modules.get(value.__module__)):
+                yield from self._function(value)
+        elif isinstance(value, type) and _is_own(sys.modules.get(value.__module__)):
+            for name, member in vars(value).items():
+                if isinstance(
+                    member, FunctionType | staticmethod | classmethod | property | _PLAIN
+                ):
+                    yield name
+                    yield from self._member(member)
+        if callable(wrapped) and wrapped is not value:
+            yield from self.text(wrapped)
+
+    def _member(self, member: object) -> Iterator[str]:
+        if isinstance(member, property):
+            yield from self.text((member.fget, member.fset))
+        elif isinstance(member, staticmethod | classmethod):
+            yield from self.text(member.__func__)
+        elif not isinstance(member, str):
+            # Texts of a class are its name, its module and its docstring.
+            yield from self.text(member)
+
+    def _function(self, function: FunctionType) -> Iterator[str]:
+        yield function.__qualname__
+        yield from _code(function.__code__)
+        yield from self.text(function.__defaults__ or ())
+        yield from self.text(function.__kwdefaults__ or {})
+        for cell in function.__closure__ or ():
+            try:
+                yield from self.text(cell.cell_contents)
+            except ValueError:
+                yield "empty"
+        names = sorted(set(_names(function.__code__)))
+        for name in names:
+            if name in function.__globals__:
+                yield from self._named(name, function.__globals__[name], names)
+
+    def _named(self, name: str, value: object, names: list[str]) -> Iterator[str]:
+        yield name
+        if not isinstance(value, ModuleType):
+            yield from self.text(value)
+        elif _is_own(value):
+            for each in names:
+                if hasattr(value, each):
+                    yield each
+                    yield from self.text(getattr(value, each))
+
+
+def _code(code: CodeType) -> Iterator[str]:
+    yield code.co_code.hex()
+    yield repr((code.co_names, code.co_varnames, code.co_freevars))
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from _code(each)
+        else:
+            yield repr(sorted(map(repr, each)) if isinstance(each, frozenset) else each)
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from _names(each)
+
+
+def _is_own(module: ModuleType | None) -> bool:
+    """Whether a module is the application's own, not an installed one."""
+    if module is None or module.__name__ == "__main__":
+        return True
+    file = getattr(module, "__file__", None)
+    installed = file is None or file.startswith(_INSTALLED)
+    return not installed and module.__name__.partition(".")[0] != "penstock"
