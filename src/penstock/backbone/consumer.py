@@ -228,7 +228,8 @@ class Consumer:
         for partition, (wanted, low) in found.trimmed.items():
             self._skip(partition, wanted=wanted, low=low)
         first = found.first(self._membership.start)
-        self._first_starts.update(first)
+        if self._membership.commits_first:
+            self._first_starts.update(first)
         starts = found.committed | first
         if self._membership.strategy == "cooperative":
             client.incremental_assign(topic_partitions(starts))
@@ -236,6 +237,7 @@ class Consumer:
             client.assign(topic_partitions(starts))
         self._starts.update(starts)
         with self._listening():
+            self._listener.on_unread(found.unread)
             self._listener.on_assign(starts)
 
     def _commit_first_starts(self) -> None:

@@ -34,6 +34,9 @@ class Membership:
     strategy: Literal["cooperative", "range"] = "cooperative"
     start: Literal["earliest", "latest"] = "earliest"
     instance_id: str | None = None
+    commits_first: bool = True
+    """Whether it commits at once where a partition is begun that the group has no offset for; else
+    its listener does, which may know better where that is."""
     poll_interval: timedelta = timedelta(minutes=5)
     """A member that does not ask for records for this long loses its partitions."""
 
@@ -43,13 +46,15 @@ class Listener:
     """What is called, inside ``consume`` and ``close``, when partitions come and go.
 
     ``before_assign`` gets the new partitions before the group's offsets are read, which wait for
-    transactions of former owners; ``on_assign`` gets them with the offset that each starts at;
+    transactions of former owners; ``on_unread`` those of them that the group has no offset for;
+    ``on_assign`` gets all of them with the offset that each starts at;
     ``on_revoke`` is the last chance to commit; after ``on_lost`` another member may already have
     the partitions. ``on_skipped`` hears from which offset to which a partition was left out, where
     the settings allow that.
     """
 
     before_assign: Callable[[Collection[Partition]], None] = _ignore
+    on_unread: Callable[[Collection[Partition]], None] = _ignore
     on_assign: Callable[[Offsets], None] = _ignore
     on_revoke: Callable[[Collection[Partition]], None] = _ignore
     on_lost: Callable[[Collection[Partition]], None] = _ignore

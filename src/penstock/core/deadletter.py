@@ -71,7 +71,11 @@ def dead_letter_headers(
         "part": part,
         "at": at.isoformat(),
     }
-    return [(HEADER_PREFIX + name, text.encode()) for name, text in texts.items()]
+    return [
+        # The text of a user's exception may be no text at all.
+        (HEADER_PREFIX + name, text.encode(errors="backslashreplace"))
+        for name, text in texts.items()
+    ]
 
 
 def read_letter(

@@ -82,6 +82,8 @@ class Assignment:
         self.running: dict[Partition, Task] = {}
         self.sought: set[Partition] = set()
         """Partitions whose position, as the client tells it, is not true before the next record."""
+        self.unread: set[Partition] = set()
+        """New partitions that the group has no offset for."""
         self._last_dead_letter = ""
         self._ground = ground
         self._share_of = share_of
@@ -118,7 +120,12 @@ class Assignment:
             by_share.setdefault(self._share_of(partition), {})[partition] = offset
         for share, offsets in by_share.items():
             delivery = self._fenced.pop(share, None)
-            self._begin(Takeover(self._ground, share, starts=offsets, delivery=delivery))
+            unread = self.unread & offsets.keys()
+            self.unread -= unread
+            takeover = Takeover(
+                self._ground, share, starts=offsets, unread=unread, delivery=delivery
+            )
+            self._begin(takeover)
 
     def revoked(self, partitions: Collection[Partition]) -> None:
         """Commit and give up the shares of these partitions, within the time for a stop."""

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from penstock.core.state import Here, ListState, MapState, State, StateSpec
+from penstock.errors import ConfigurationError
 from penstock.services.instants import micros
-from penstock.services.statecodec import StateCodec
+from penstock.services.statecodec import MAX_STATE_BYTES, RENAME_HINT, StateCodec, check_size
 
 if TYPE_CHECKING:
     from penstock.services.shelf import Shelf
@@ -22,6 +23,8 @@ __all__ = ["ABSENT", "Cells", "ListCells", "MapCells", "ValueCells", "make_cells
 
 ABSENT: Any = object()
 _LENGTH_BYTES = 4
+_LARGE = MAX_STATE_BYTES // 8
+"""What is larger than this is measured as it is written."""
 
 
 class Cells:
@@ -62,7 +65,10 @@ class Cells:
         return held if expires > micros(self._clock()) else ABSENT
 
     def put(self, here: Here, place: bytes, held: Any) -> None:
-        """Hold something, as part of a call."""
+        """Hold something, as part of a call; ValueError where it is too large."""
+        size = len(place) + (len(held) if isinstance(held, bytes | str) else 0)
+        if size > _LARGE:
+            check_size(f"the state {self.spec.name!r}", len(place) + len(self.codec.dump(held)))
         here.undo.append((self, place, self.values.get(place, ABSENT)))
         self.values[place] = held if self._lifetime is None else self._until(place, held)
         self.changed.add(place)
@@ -97,7 +103,11 @@ class Cells:
         if value is None:
             self.values.pop(place, None)
         else:
-            self.values[place] = self.load(place, value)
+            self.values[place] = self.admit(place, value)
+
+    def admit(self, place: bytes, value: bytes) -> Any:
+        """Return what a value of the changelog is held as, the first time that it is read."""
+        return self.load(place, value)
 
     def load(self, place: bytes, value: bytes) -> Any:
         """Return what a value of the changelog is held as; ConfigurationError: it does not fit."""
@@ -152,6 +162,7 @@ class ValueCells(Cells):
         self.read: Callable[..., Any] = self.values.get if quick else self._read
         self.write: Callable[[Here, Any], None] = self._write_plain if quick else self._write
         self._refuses = self.codec.refuses
+        self._whole = self.codec.hold if spec.type is float else None
 
     def handle(self, here: Here) -> State[Any]:
         """Return what the user's code gets."""
@@ -176,8 +187,11 @@ class ValueCells(Cells):
         if refusal := self._refuses(value):
             raise TypeError(refusal)
         key, values = here.key, self.values
+        if len(key) > _LARGE or type(value) is str:
+            self.put(here, key, value)
+            return
         here.undo.append((self, key, values.get(key, ABSENT)))
-        values[key] = value
+        values[key] = value if self._whole is None else self._whole(value)
         self.changed.add(key)
 
 
@@ -218,16 +232,16 @@ class MapCells(Cells):
 
     def read_entry(self, here: Here, name: Any, default: Any) -> Any:
         """Return an entry of the key's map, or the default."""
-        held = self.fetch(_head(here.key) + self._names.json(name))
+        held = self.fetch(_head(here.key) + self._names.name(name))
         return default if held is ABSENT else self.codec.give(held)
 
     def write_entry(self, here: Here, name: Any, value: Any) -> None:
         """Set an entry; TypeError for what could not be restored."""
-        self.put(here, _head(here.key) + self._names.json(name), self.codec.hold(value))
+        self.put(here, _head(here.key) + self._names.name(name), self.codec.hold(value))
 
     def remove_entry(self, here: Here, name: Any) -> None:
         """Forget an entry."""
-        self.drop(here, _head(here.key) + self._names.json(name))
+        self.drop(here, _head(here.key) + self._names.name(name))
 
     def entries(self, key: bytes) -> dict[Any, Any]:
         """Return a key's map, in the order of the names as JSON."""
@@ -237,6 +251,21 @@ class MapCells(Cells):
             if (held := self.fetch(place)) is not ABSENT:
                 found[self._name_decoder.decode(place[len(head) :])] = self.codec.give(held)
         return found
+
+    def admit(self, place: bytes, value: bytes) -> Any:
+        """Return what a value of the changelog is held as; its name is read as well."""
+        head = _head_of(place)
+        try:
+            self._name_decoder.decode(place[len(head) :])
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+            raise ConfigurationError(
+                f"the state {self.spec.name!r} cannot be restored: its changelog has {place!r}, "
+                "which is no entry of this map",
+                code="state.unreadable",
+                detail=str(error),
+                hint=RENAME_HINT,
+            ) from error
+        return self.load(place, value)
 
     def told(self, key: bytes) -> Any:
         """Return the map of a key for a test to look at, None where it has none."""

@@ -53,6 +53,11 @@ class ExactlyOnce:
         """Return what sends a record within the transaction."""
         return self._producer.send
 
+    @property
+    def keep(self) -> Send:
+        """Return what takes the changelog: it is part of the transaction."""
+        return self._producer.send
+
     def begin(self) -> None:
         """Begin a transaction."""
         self._producer.begin()
@@ -114,10 +119,7 @@ class ExactlyOnce:
 
 
 class AtLeastOnce:
-    """Outputs first, then the offsets: what a crash leaves between the two is done again.
-
-    State that was written before the crash is not taken back: a count may count a record twice.
-    """
+    """Outputs first, then the offsets: what a crash leaves between the two is done again."""
 
     def __init__(
         self,
@@ -132,6 +134,11 @@ class AtLeastOnce:
     @property
     def send(self) -> Send:
         """Return what sends a record."""
+        return self._producer.send
+
+    @property
+    def keep(self) -> Send:
+        """Return what takes the changelog; services with state use what fences it."""
         return self._producer.send
 
     def begin(self) -> None:

@@ -19,7 +19,7 @@ import msgspec
 
 from penstock.core.graph import OnLog, Stream
 from penstock.core.schema import Scalar
-from penstock.services.instants import LAST, instant, micros
+from penstock.services.instants import FIRST, LAST, instant, micros
 
 __all__ = ["EventTime"]
 
@@ -126,7 +126,7 @@ class EventTime:
         if topic in self._heard:
             self._show(found, happened - found.disorder)
             self._move()
-        return happened if -LAST < happened <= LAST else None
+        return happened if FIRST <= happened <= LAST else None
 
     def see_all(self, at: datetime) -> None:
         """Take note of an instant as if a record of each stream had come with it."""
@@ -164,7 +164,7 @@ class EventTime:
     def _show(self, found: _Input, at: int) -> None:
         found.seen_at = self._clock
         self.changed |= self._many
-        if (found.mark is None or at > found.mark) and -LAST < at <= LAST:
+        if (found.mark is None or at > found.mark) and FIRST <= at <= LAST:
             found.mark = at
 
     def _move(self) -> None:

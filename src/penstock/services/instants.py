@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-__all__ = ["EPOCH", "LAST", "instant", "micros"]
+__all__ = ["EPOCH", "FIRST", "LAST", "instant", "micros"]
 
 EPOCH = datetime.fromtimestamp(0, UTC)
 _STEP = timedelta(microseconds=1)
@@ -18,5 +18,7 @@ def instant(at: int) -> datetime:
     return EPOCH + timedelta(microseconds=at)
 
 
+FIRST = micros(datetime.min.replace(tzinfo=UTC))
+"""The first instant there is."""
 LAST = micros(datetime.max.replace(tzinfo=UTC))
 """The last instant there is."""

@@ -9,6 +9,7 @@ from penstock.core.eventtimes import EventTimes
 from penstock.core.graph import Graph, Service
 from penstock.core.signature import is_async
 from penstock.services.asyncstep import AsyncStep
+from penstock.services.notes import Notes
 from penstock.services.outputs import Send
 from penstock.services.panestep import PaneStep
 from penstock.services.reactions import Hold
@@ -24,6 +25,10 @@ __all__ = ["Kept", "Stepper", "make_step"]
 
 class Kept(Protocol):
     """What a step remembers, as its changelog knows it."""
+
+    @property
+    def notes(self) -> Notes:
+        """What the task keeps beside it, in the same commits."""
 
     def __len__(self) -> int:
         """Return how many values are held."""
@@ -42,6 +47,9 @@ class Kept(Protocol):
 
         None: from the start.
         """
+
+    def begin(self) -> None:
+        """Hear that all of the changelog was taken in."""
 
     def restored(self, position: int) -> None:
         """Hear that everything before an offset of the changelog was taken in."""

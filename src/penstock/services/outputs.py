@@ -5,7 +5,8 @@ from typing import Any, Protocol, TypeAlias
 
 from penstock.core.codec import JsonCodec
 from penstock.core.graph import OnLog, Output, Service
-from penstock.core.topic import Partitioning
+from penstock.core.topic import FRAME_BYTES, Partitioning
+from penstock.errors import DataError
 
 __all__ = ["Outputs", "Send", "Sent"]
 
@@ -34,11 +35,12 @@ class Send(Protocol):
 class _Route:
     """The way to one stream."""
 
-    __slots__ = ("encode", "key", "partitioning", "topic")
+    __slots__ = ("encode", "key", "max_bytes", "partitioning", "topic")
 
     def __init__(self, data: OnLog) -> None:
         codec = JsonCodec(data.record, max_bytes=data.topic.max_record_bytes)
         self.topic = data.topic.name
+        self.max_bytes = data.topic.max_record_bytes
         self.encode: Callable[[Any], bytes] = codec.encode_valid
         self.key: Callable[[Any], bytes | None] = codec.key
         self.partitioning: Partitioning | None = (
@@ -88,9 +90,12 @@ class Outputs:
         route, record = self._by_name.get(output.to.name), output.record
         if route is None:
             raise TypeError(f"it sends to {output.to.name!r}, which is not in its writes=...")
-        headers = tuple(output.headers.items())
+        headers = _headers(output) if output.headers else ()
         if record is None and output.row is not None:
-            return (route.topic, route.key(output.row), None, headers, None)
+            key = route.key(output.row)
+            if key is not None and len(key) > route.max_bytes:
+                raise _refused(output, f"its key has {len(key)} bytes")
+            return (route.topic, key, None, headers, None)
         if record is None:
             raise TypeError(
                 f"it sends None to {output.to.name!r}: delete({output.to.name}, key) deletes a row"
@@ -110,3 +115,29 @@ class Outputs:
             )
         shown = ", ".join(f"{data.name} ({data.record.name})" for data in written)
         return TypeError(f"it gives a {name}, and writes {shown or 'nothing'}")
+
+
+def _headers(output: Output[Any]) -> tuple[tuple[str, bytes | None], ...]:
+    """Return the headers of an output as they are sent; DataError where the client would not."""
+    found: list[tuple[str, bytes | None]] = []
+    size = 0
+    given: Mapping[Any, Any] = output.headers  # what the user's code makes of the annotation
+    for name, value in given.items():
+        if not isinstance(name, str) or "\x00" in name:
+            raise _refused(output, f"{name!r} cannot name a header")
+        if value is not None and not isinstance(value, bytes | str):
+            kind = type(value).__name__
+            raise _refused(output, f"its header {name!r} is of {kind}, and must be of bytes")
+        try:
+            sent = value.encode() if isinstance(value, str) else value
+            size += len(name.encode()) + len(sent or b"")
+        except UnicodeEncodeError as error:
+            raise _refused(output, f"its header {name!r} is no text: {error}") from error
+        found.append((name, sent))
+    if size > FRAME_BYTES:
+        raise _refused(output, f"its headers have {size} bytes; {FRAME_BYTES} can be sent")
+    return tuple(found)
+
+
+def _refused(output: Output[Any], why: str) -> DataError:
+    return DataError(f"what it sends to {output.to.name!r}: {why}", code="data.not-encodable")

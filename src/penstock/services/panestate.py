@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from penstock.core.panes.bucket import Bucket
+from penstock.services.notes import Notes
 from penstock.services.saving import Saving
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class PaneState:
 
     def __init__(self, shelf: "Shelf | None" = None) -> None:
         self.bucket: Bucket | None = None
+        self.notes = Notes()
         self._saving = None if shelf is None else Saving(shelf)
         self._records: dict[bytes, bytes | None] = {}
         """All of them, or those that the shelf does not have; None: deleted since."""
@@ -64,14 +66,18 @@ class PaneState:
     def settle(self) -> None:
         """Forget what changed: its changelog records are committed."""
         self._changed.clear()
+        self.notes.settle()
         self._save()
 
     def apply(self, key: bytes, value: bytes | None) -> None:
         """Take in one record of the changelog."""
-        if not key.startswith(_PREFIX):
+        noted = self.notes.apply(key, value)
+        if not noted and not key.startswith(_PREFIX):
             return
         if self._saving is not None:
             self._saving.add(key, value)
+        elif noted:
+            return
         elif value is None:
             self._records.pop(key[len(_PREFIX) :], None)
         else:
@@ -79,7 +85,14 @@ class PaneState:
 
     def resume(self) -> int | None:
         """Return where the changelog is to be read on; None: from its start."""
-        return None if self._saving is None else self._saving.shelf.position
+        if self._saving is None or self._saving.shelf.position is None:
+            return None
+        for key, value in self._saving.shelf.scan(b"\x00"):
+            self.notes.apply(key, value)
+        return self._saving.shelf.position
+
+    def begin(self) -> None:
+        """Hear that all of the changelog was taken in: the bucket says itself what it is."""
 
     def restored(self, position: int) -> None:
         """Hear that everything before an offset of the changelog was taken in."""
@@ -94,6 +107,7 @@ class PaneState:
     def _changes(self) -> Iterator[tuple[bytes, bytes | None]]:
         for key in self._changed:
             yield _PREFIX + key, self._records.get(key)
+        yield from self.notes.changes()
 
     def _save(self) -> None:
         if self._saving is None:

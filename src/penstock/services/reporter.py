@@ -180,6 +180,9 @@ class Reporter:
             detail["keys"] = f"about {detail['keys']}"  # RocksDB's estimate
         if watermark := self._event_times().words(time.time()):
             detail["watermark"] = watermark
+        if resumed := [each for task in assignment.tasks() for each in task.resumed.items()]:
+            places = [f"{topic}[{number}] at {offset}" for (topic, number), offset in resumed]
+            detail["offsets"] = f"forgotten by the group, the state's own used: {_several(places)}"
         if skipped := self._worker.measures.skipped.offsets:
             detail["skipped"] = f"{skipped} offsets, deleted by retention before they were read"
         if dead := assignment.last_dead_letter:

@@ -7,19 +7,43 @@ no state's records begin with a zero byte: such keys are Penstock's own marks.
 """
 
 from collections.abc import Callable
+from datetime import UTC, datetime
+from decimal import Decimal
 from math import isfinite
 from typing import Any
 
 import msgspec
 
 from penstock.core.state import StateSpec
+from penstock.core.topic import DEFAULT_MAX_RECORD_BYTES
 from penstock.errors import ConfigurationError
 
-__all__ = ["MARKER_KEY", "StateCodec", "spec_identity"]
+__all__ = [
+    "MARKER_KEY",
+    "MAX_STATE_BYTES",
+    "RENAME_HINT",
+    "StateCodec",
+    "check_size",
+    "spec_identity",
+]
 
 MARKER_KEY = b"\x00marker"
 """The key of the record that a restore writes first and reads up to."""
 
+MAX_STATE_BYTES = DEFAULT_MAX_RECORD_BYTES - (4 << 10)
+"""The largest value that a state, a map's entry or a timer may have, its key included.
+
+What every changelog takes, also on a cluster with Kafka's own limits: a larger one would be refused
+at the commit, again and again, when nobody knows any more which record it came from.
+"""
+RENAME_HINT = (
+    "give the state back its type, or the new one another name; penstock reset rebuilds it from the"
+    " input"
+)
+_MOST_ESCAPED = 6
+"""A character of a text is at most so many bytes in JSON for each that it is in UTF-8."""
+_INT_LIMIT = 10**4000
+"""Python reads no longer numbers."""
 _ENCODER = msgspec.json.Encoder()
 _ROUND_TRIP_FAILURES = (msgspec.MsgspecError, TypeError, ValueError, RecursionError)
 
@@ -44,7 +68,7 @@ class StateCodec:
             return self.json(value)
         if refusal := self.refuses(value):
             raise TypeError(refusal)
-        return value
+        return float(value) if self._spec.type is float else value
 
     def give(self, held: Any) -> Any:
         """Return a held value as the user's code gets it: their own."""
@@ -54,7 +78,14 @@ class StateCodec:
         """Return a value as JSON; TypeError where it could not be restored."""
         if refusal := self.refuses(value):
             raise TypeError(refusal)
-        return _ENCODER.encode(value)
+        return _ENCODER.encode(float(value) if self._spec.type is float else value)
+
+    def name(self, value: Any) -> bytes:
+        """Return the name of a map's entry as JSON: one for all values that are equal."""
+        encoded = self.json(value)
+        if self._spec.type in {int, bool, str}:
+            return encoded
+        return _ENCODER.encode(_canonical(self._decoder.decode(encoded)))
 
     def dump(self, held: Any) -> bytes:
         """Return a held value as the changelog holds it."""
@@ -74,17 +105,26 @@ class StateCodec:
                 f"{place!r} in {self._changelog} is not {_type_name(self._spec.type)}",
                 code="state.unreadable",
                 detail=str(error),
-                hint="give the state back its type, or the new one another name; penstock reset"
-                " rebuilds it from the input",
+                hint=RENAME_HINT,
             ) from error
         return decoded if self.plain else value
 
     def _tried(self, value: Any) -> str | None:
         try:
-            self._decoder.decode(_ENCODER.encode(value))
+            encoded = _ENCODER.encode(value)
+            self._decoder.decode(encoded)
+            # JSON has no such number, and null in its place may be of the type as well.
+            if b"null" in encoded and _has_no_number(msgspec.to_builtins(value)):
+                return f"a number in the state {self._spec.name!r} is not finite"
         except _ROUND_TRIP_FAILURES as error:
             return f"{error} (the state {self._spec.name!r} holds {_type_name(self._spec.type)})"
         return None
+
+
+def check_size(name: str, size: int) -> None:
+    """Raise a ValueError where something is larger than the changelog takes."""
+    if size > MAX_STATE_BYTES:
+        raise ValueError(f"{name} would take {size} bytes, its key included: {MAX_STATE_BYTES} can")
 
 
 def spec_identity(spec: StateSpec) -> str:
@@ -100,6 +140,31 @@ def _type_name(kind: Any) -> str:
     return kind.__name__ if isinstance(kind, type) else str(kind)
 
 
+def _canonical(name: Any) -> Any:
+    """Return of names that are equal always the same one."""
+    if isinstance(name, float):
+        return name + 0.0  # of the two zeros, the positive
+    if isinstance(name, datetime) and name.tzinfo is not None:
+        return name.astimezone(UTC)
+    if isinstance(name, Decimal) and name.is_finite():
+        sign, digits, exponent = name.as_tuple()
+        kept = len(digits)
+        while kept > 1 and digits[kept - 1] == 0:
+            kept -= 1
+        left_out = len(digits) - kept
+        return Decimal((sign, digits[:kept], int(exponent) + left_out)) if name else Decimal(0)
+    return name
+
+
+def _has_no_number(value: Any) -> bool:
+    """Return whether a number that is not finite is somewhere in lists and maps."""
+    if isinstance(value, float):
+        return not isfinite(value)
+    if isinstance(value, dict):
+        return any(map(_has_no_number, value.values()))
+    return isinstance(value, list | tuple) and any(map(_has_no_number, value))
+
+
 def _exactly(kind: type) -> Callable[[Any], str | None]:
     def check(value: Any) -> str | None:
         if type(value) is kind:
@@ -109,25 +174,43 @@ def _exactly(kind: type) -> Callable[[Any], str | None]:
     return check
 
 
+def _is_int(value: Any) -> str | None:
+    if type(value) is not int:
+        return f"a state of int was given {type(value).__name__}"
+    if -_INT_LIMIT < value < _INT_LIMIT:
+        return None
+    return "a state of int was given a number of more than 4000 digits"
+
+
 def _is_float(value: Any) -> str | None:
-    if type(value) not in {float, int}:
+    if type(value) is float:
+        return None if isfinite(value) else f"a state of float was given {value}"
+    if type(value) is not int:
         return f"a state of float was given {type(value).__name__}"
-    return None if isfinite(value) else f"a state of float was given {value}"
+    try:
+        exact = float(value) == value
+    except OverflowError:
+        exact = False
+    return None if exact else "a state of float was given a whole number that no float is equal to"
 
 
 def _is_text(value: Any) -> str | None:
     if type(value) is not str:
         return f"a state of str was given {type(value).__name__}"
     try:
-        value.encode()
+        size = len(value.encode())
     except UnicodeEncodeError as error:
         return f"a state of str was given what is no text: {error}"
+    if size * _MOST_ESCAPED > MAX_STATE_BYTES:
+        size = len(_ENCODER.encode(value))
+        if size > MAX_STATE_BYTES:
+            return f"a state of str was given {size} bytes of JSON: {MAX_STATE_BYTES} can be kept"
     return None
 
 
 # The plain types cannot be changed in place, and are checked without a trial encoding.
 _PLAIN_CHECKS: dict[Any, Callable[[Any], str | None]] = {
-    int: _exactly(int),
+    int: _is_int,
     bool: _exactly(bool),
     float: _is_float,
     str: _is_text,

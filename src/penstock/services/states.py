@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from penstock.core.state import Here, StateSpec
 from penstock.core.timer import Timers
 from penstock.services.cells import MapCells, ValueCells, make_cells
+from penstock.services.layout import Layout
+from penstock.services.notes import LAYOUT_KEY, Notes
 from penstock.services.saving import Saving
 from penstock.services.statecodec import MARKER_KEY
 from penstock.services.timerqueue import EVENT_TIME_KEY, TIMER_PREFIXES, TimerQueue
@@ -40,6 +42,8 @@ class States:
         )
         self.timers = timers
         self.shelf = shelf
+        self.notes = Notes()
+        self._layout = Layout((cells.spec for cells in self.cells), changelog=changelog)
         self.unknown: dict[str, int] = {}
         self._saving = None if shelf is None else Saving(shelf)
         self._expiring = [cells for cells in self.cells if cells.spec.ttl is not None]
@@ -76,6 +80,7 @@ class States:
             cells.changed.clear()
         if self.timers is not None:
             self.timers.settle()
+        self.notes.settle()
         self._save()
 
     def snapshot(self, position: int) -> None:
@@ -112,7 +117,12 @@ class States:
             cells.apply(place, value)
         else:
             # Read and written anew: so it can be read, and has an expiry if it is to have one.
-            self._saving.add(key, None if value is None else cells.dump(cells.load(place, value)))
+            self._saving.add(key, None if value is None else cells.dump(cells.admit(place, value)))
+
+    def begin(self) -> None:
+        """Hear that all of the changelog was taken in."""
+        if self.cells:
+            self.notes.put(LAYOUT_KEY, self._layout.dump())
 
     def restored(self, position: int) -> None:
         """Hear that everything before an offset of the changelog was taken in."""
@@ -135,6 +145,7 @@ class States:
                 yield prefix + place, value
         if self.timers is not None:
             yield from self.timers.changes()
+        yield from self.notes.changes()
 
     def _save(self) -> None:
         """Write what is committed to the shelf."""
@@ -144,9 +155,13 @@ class States:
                 cells.values.trim()
 
     def _apply_own(self, key: bytes, value: bytes | None) -> bool:
-        """Take in what is no state's: timers, the event time. Return whether it was."""
+        """Take in what is no state's: timers, the event time, notes. Return whether it was."""
         if key == MARKER_KEY:
             return False
+        if self.notes.apply(key, value):
+            if key == LAYOUT_KEY and value is not None:
+                self._layout.load(value)
+            return True
         kind, _, rest = key[1:].partition(b"\x00")
         time = TIMER_PREFIXES.get(b"\x00%s\x00" % kind)
         if self.timers is not None and key == EVENT_TIME_KEY:

@@ -7,12 +7,14 @@ trimmed past what the disk has is no state: the share is refused, for only the i
 
 The offsets come from the group. They are those of the same commit as the state: the group gives
 them out when no transaction is moving them, and takes no more from who is not its member. So the
-fencing comes before the question for them: it ends a transaction that a dead worker left open.
+fencing comes before the question for them: it ends a transaction that a dead worker left open. The
+state has kept them too: offsets that the group has forgotten come from there, and others than those
+of the state are refused.
 """
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -22,12 +24,13 @@ from uuid import uuid4
 from penstock.backbone.connection import Connection
 from penstock.backbone.logrange import Offset
 from penstock.backbone.logreader import LogReader
-from penstock.backbone.logrecord import Offsets
+from penstock.backbone.logrecord import Offsets, Partition
 from penstock.backbone.topics import Topics
 from penstock.core.estimate import Estimate
 from penstock.core.units import span_text
 from penstock.errors import ConfigurationError, TransientError
 from penstock.services.blame import LOG
+from penstock.services.positions import Input
 from penstock.services.statecodec import MARKER_KEY
 from penstock.services.task import Delivery, Task
 
@@ -85,6 +88,7 @@ def _whole_changelog() -> Iterator[None]:
 class Takeover:
     """Brings one task up, in a thread of its own, trying again for as long as it is wanted.
 
+    ``unread`` are the partitions that the group has no offset for.
     ``former`` is a task of ours that failed; it is closed first. ``delivery`` has fenced the former
     owner already; without it the first thing done is that. FencedError: somebody else has the
     share. That and what will not pass is raised.
@@ -96,12 +100,14 @@ class Takeover:
         share: str,
         *,
         starts: Offsets,
+        unread: Collection[Partition] = (),
         delivery: MarkingDelivery | None = None,
         former: Task | None = None,
         trouble: str = "",
     ) -> None:
         self.share = share
         self.starts = dict(starts)
+        self._unread = frozenset(unread)
         self.trouble = trouble
         self._ground = ground
         self._former = former
@@ -184,6 +190,7 @@ class Takeover:
         changelog, mark, number = self._ground.changelog or "", uuid4().bytes, task.number
         delivery.mark(changelog, key=MARKER_KEY, value=mark, partition=number)
         low, high = Topics(self._ground.connection).ends(changelog)[number]
+        inputs = self._inputs(number)
         # Compaction leaves the start of a changelog where it is: one that has moved was trimmed.
         low = task.resume(low, high) or 0
         self._estimate = Estimate()
@@ -200,6 +207,7 @@ class Takeover:
                 key, value = raw.key(), raw.value()
                 if key == MARKER_KEY and value == mark:
                     task.restored((raw.offset() or 0) + 1)
+                    task.begin_at(inputs, unread=self._unread)
                     LOG.info("share %s restored: %s of %s", self.share, high - low, high)
                     if not raw.offset():
                         self._doubt_empty(changelog)
@@ -209,6 +217,15 @@ class Takeover:
             task.restored(end)  # what is on disk by now need not be read again, come what may
             self.follow(end - low, of=high - low)
         return False
+
+    def _inputs(self, number: int) -> dict[str, Input]:
+        """Return the input topics as they are."""
+        topics = Topics(self._ground.connection)
+        ends = {topic: topics.ends(topic) for topic, _ in self.starts}
+        return {
+            topic: Input(id=topics.identity(topic), partitions=len(found), low=found[number][0])
+            for topic, found in ends.items()
+        }
 
     def _doubt_empty(self, changelog: str) -> None:
         """Say so where a changelog is new and its input was read already.

@@ -4,7 +4,7 @@ A task knows nothing of Kafka. What makes its work durable is a :class:`Delivery
 an idempotent producer on a broker, a list in the test driver.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from math import inf
@@ -14,7 +14,9 @@ from penstock.backbone.logrecord import Offsets, Partition, RawRecord
 from penstock.core.graph import Graph, Service
 from penstock.errors import TransientError
 from penstock.services.kinds import make_step
+from penstock.services.notes import POSITIONS_KEY
 from penstock.services.outputs import Send
+from penstock.services.positions import Input, dump_positions, find_positions
 from penstock.services.step import Clock
 
 if TYPE_CHECKING:
@@ -29,6 +31,10 @@ class Delivery(Protocol):
     @property
     def send(self) -> Send:
         """Return what takes the records of the current commit."""
+
+    @property
+    def keep(self) -> Send:
+        """Return what takes the changelog of the current commit, after everything else."""
 
     def begin(self) -> None:
         """Begin what the next commit ends."""
@@ -92,6 +98,11 @@ class Task:
         self._clock = clock
         self._delivery = delivery
         self._changelog = graph.changelog(service).name
+        self._group = f"{graph.app}.{service.name}"
+        self._promise = service.delivery
+        self._inputs: Mapping[str, Input] = {}
+        self.resumed: dict[Partition, int] = {}
+        """Where it went on from its state's own positions, the group having none any more."""
         self._begun = False
         self._ticked = False
         self._broken = False
@@ -193,6 +204,22 @@ class Task:
         if offset > self.positions[partition] and partition not in self.holds:
             self._move(partition, offset)
 
+    def begin_at(self, inputs: Mapping[str, Input], *, unread: Collection[Partition]) -> None:
+        """Hear, with the state restored, how the inputs are: it goes on where its state stands.
+
+        ``unread`` are the partitions that the group has no offset for; where they are begun is part
+        of the first commit. ConfigurationError: state and offsets are not of one commit.
+        """
+        self._inputs = inputs
+        self.step.states.begin()
+        kept = self.step.states.notes.get(POSITIONS_KEY)
+        found = find_positions(
+            self.positions, kept, inputs=inputs, unread=unread, group=self._group
+        )
+        self.resumed = {at: found[at] for at in found if found[at] != self.positions[at]}
+        self.positions, self.committed = dict(found), dict(found)
+        self._moved = {partition: found[partition] for partition in unread}
+
     def begin_commit(self) -> None:
         """Begin to make what was handled durable, all of it or nothing.
 
@@ -207,9 +234,12 @@ class Task:
             )
         with self._breaking():
             self._begin()
-            send = self._delivery.send
+            keep = self._delivery.keep
+            if self._inputs:
+                note = dump_positions(self.positions, self._inputs, delivery=self._promise)
+                self.step.states.notes.put(POSITIONS_KEY, note)
             for key, value in self.step.states.changes():
-                send(self._changelog, key=key, value=value, partition=self.number)
+                keep(self._changelog, key=key, value=value, partition=self.number)
             self._end = self._delivery.commit(self._moved or self.positions)
 
     def end_commit(self) -> None:

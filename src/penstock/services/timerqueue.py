@@ -15,7 +15,8 @@ import msgspec
 from penstock.core.state import Here
 from penstock.core.timer import Timer, TimerTime
 from penstock.services.eventtime import EventTime
-from penstock.services.instants import instant, micros
+from penstock.services.instants import FIRST, LAST, instant, micros
+from penstock.services.statecodec import check_size
 
 __all__ = ["EVENT_TIME_KEY", "TIMER_PREFIXES", "Due", "TimerQueue", "timer_json"]
 
@@ -75,11 +76,14 @@ class TimerQueue:
         if time == "event" and not self.event_time.known:
             raise ValueError(f'timer {name!r}: no record here has an event time; time="processing"')
         at, floor = micros(due_at), here.floor
+        if not FIRST <= at <= LAST:
+            raise ValueError(f"timer {name!r}: {due_at} is not in the years 1 to 9999 of UTC")
         if floor is not None and time == floor.time and at <= floor.at:
             raise ValueError(f"timer {name!r} must be due after {floor.name!r}, which is going off")
         encoded = _ENCODER.encode(payload)
         if msgspec.json.decode(encoded) != payload:
             raise TypeError(f"the payload of timer {name!r} is not what JSON can hold: {payload!r}")
+        check_size(f"timer {name!r}", len(name.encode()) + len(here.key) + len(encoded))
         timer = (time, here.key, name)
         self._remember(here, timer)
         self._kept[timer] = (at, encoded)

@@ -25,6 +25,7 @@ from penstock.services.delivery import AtLeastOnce, AtMostOnce, ExactlyOnce
 from penstock.services.disk import Disk
 from penstock.services.measures import Measures
 from penstock.services.pace import Pace
+from penstock.services.statedelivery import StateAtLeastOnce, StateAtMostOnce
 from penstock.services.takeover import LONGEST_DELAY, Ground, MarkingDelivery, delays
 from penstock.services.task import Delivery, Task, share_of
 
@@ -118,10 +119,13 @@ class Worker:
             settings=self._settings,
             membership=Membership(
                 # State needs the partitions of one number together.
-                strategy="range" if len(self._service.reads) > 1 else "cooperative"
+                strategy="range" if len(self._service.reads) > 1 else "cooperative",
+                # Where state is, it knows how far it is: that is committed once it is restored.
+                commits_first=not self._service.keeps_state,
             ),
             listener=Listener(
                 before_assign=self.assignment.fence,
+                on_unread=self.assignment.unread.update,
                 on_assign=self._assigned,
                 on_revoke=self.assignment.revoked,
                 on_lost=self._lost,
@@ -269,10 +273,22 @@ class Worker:
         )
 
     def _deliver(self, share: str) -> MarkingDelivery:
-        limits = SendLimits(records=self._settings.outgoing_records)
-        if self._service.delivery != "exactly_once":
-            kind = AtLeastOnce if self._service.delivery == "at_least_once" else AtMostOnce
+        """Make the delivery of a share; with state, or exactly once, it fences the former owner."""
+        limits, promise = (
+            SendLimits(records=self._settings.outgoing_records),
+            self._service.delivery,
+        )
+        if promise == "exactly_once":
+            return self._transactions(share, limits)
+        if not self._service.keeps_state:
+            kind = AtLeastOnce if promise == "at_least_once" else AtMostOnce
             return kind(self._connection, consumer=self._member, limits=limits)
+        state = self._transactions(share, limits)
+        if promise == "at_least_once":
+            return StateAtLeastOnce(self._connection, state=state, limits=limits)
+        return StateAtMostOnce(self._connection, state=state, consumer=self._member, limits=limits)
+
+    def _transactions(self, share: str, limits: SendLimits) -> ExactlyOnce:
         return ExactlyOnce(
             self._connection,
             transactional_id=f"{self.group}.{share}",

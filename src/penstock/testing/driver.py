@@ -286,9 +286,12 @@ class Driver:
         if (field := stream.record.schema.time) is None:
             return
         time = getattr(record, field)
-        happened_at = (
-            time if isinstance(time, datetime) else datetime.fromtimestamp(time / 1e3, UTC)
-        )
+        try:
+            happened_at = (
+                time if isinstance(time, datetime) else datetime.fromtimestamp(time / 1e3, UTC)
+            )
+        except (ValueError, OverflowError):  # no instant: services do not take it for one either
+            return
         if self._event_time_at is None or happened_at > self._event_time_at:
             self._event_time_at = happened_at
 

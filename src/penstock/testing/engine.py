@@ -6,6 +6,7 @@ from penstock.backbone.logrecord import Offsets, Partition
 from penstock.core.graph import Graph, Service
 from penstock.core.report import Counts
 from penstock.errors import DefinitionError, Problem
+from penstock.services.positions import Input
 from penstock.services.step import Clock
 from penstock.services.tally import total
 from penstock.services.task import Task, share_of
@@ -137,5 +138,11 @@ class MemoryEngine:
         if service.keeps_state:
             for raw in self._log.read((self._graph.changelog(service).name, number)):
                 task.step.states.apply(raw.key() or b"", raw.value())
+            inputs = {
+                topic: Input(id="", partitions=len(self._log.partitions(topic)))
+                for topic, _ in starts
+            }
+            unread = starts.keys() - self._log.committed(group).keys()
+            task.begin_at(inputs, unread=unread)
         task.open()
         return task

@@ -8,6 +8,7 @@ from zlib import crc32
 from penstock.backbone.logrecord import Offsets, Partition
 from penstock.core.graph import Delivery
 from penstock.core.topic import Partitioning, TopicSpec
+from penstock.services.outputs import Send
 from penstock.services.step import Clock
 
 __all__ = ["MemoryDelivery", "MemoryLog", "MemoryRecord"]
@@ -159,6 +160,11 @@ class MemoryDelivery:
             self._pending.append(append)
         else:
             append()
+
+    @property
+    def keep(self) -> Send:
+        """Return what takes the changelog."""
+        return self.send
 
     def begin(self) -> None:
         """Begin with nothing."""

@@ -1,4 +1,5 @@
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -13,6 +14,9 @@ from penstock.services.statecodec import MARKER_KEY, StateCodec
 class Trend:
     mean: float
     seen: int
+
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def codec(kind: Any) -> StateCodec:
@@ -75,3 +79,31 @@ def test_a_stored_value_of_another_type_stops_loudly(stored):
 def test_the_marker_is_no_key_of_any_state():
     assert not MARKER_KEY.startswith(codec(int).prefix)
     assert MARKER_KEY[0] == 0
+
+
+def test_a_float_is_held_as_one_and_loses_no_digit():
+    assert repr(codec(float).hold(1)) == "1.0"
+    assert codec(float).json(1) == b"1.0"
+    for value in (2**53 + 1, 10**400, True):
+        with pytest.raises(TypeError):
+            codec(float).hold(value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        (float, [1, 1.0]),
+        (float, [0.0, -0.0, 0]),
+        (datetime, [NOON, NOON.astimezone(timezone(timedelta(hours=5)))]),
+        (Decimal, [Decimal(100), Decimal("1E+2"), Decimal("100.00")]),
+        (Decimal, [Decimal(0), Decimal("-0.0")]),
+        (float | str, [1, 1.0]),
+    ],
+)
+def test_names_that_are_equal_are_one_name(kind, names):
+    assert len({codec(kind).name(name) for name in names}) == 1
+
+
+def test_names_that_differ_stay_apart():
+    digits = [Decimal("1." + "0" * 40 + digit) for digit in "12"]
+    assert len({codec(Decimal).name(name) for name in digits}) == 2

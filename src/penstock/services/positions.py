@@ -1,0 +1,124 @@
+"""How far the inputs of a task had been read when its state was committed.
+
+The group keeps the offsets that a task goes on from, and forgets those of a service that was
+stopped for longer than the cluster's ``offsets.retention.minutes``. So the state keeps them as
+well, in the same commit. Where the group has forgotten, the state goes on from its own; where the
+two say different things the state is not that of the offsets, and the share is refused.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from penstock.backbone.logrecord import Offsets, Partition
+from penstock.core.graph import Delivery
+from penstock.errors import ConfigurationError
+from penstock.services.blame import LOG
+
+__all__ = ["Input", "dump_positions", "find_positions"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Input:
+    """An input topic as it is: its identity, how it is cut, and where its share of it begins."""
+
+    id: str
+    partitions: int
+    low: int = 0
+
+
+class _Position(msgspec.Struct, array_like=True):
+    """One input as it was at the commit."""
+
+    offset: int
+    id: str
+    partitions: int
+
+
+class _Kept(msgspec.Struct):
+    """All inputs as they were at the commit, and whether their offsets came before the work."""
+
+    inputs: dict[str, _Position]
+    offsets_first: bool = False
+
+
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder(_Kept)
+
+
+def dump_positions(positions: Offsets, inputs: Mapping[str, Input], *, delivery: Delivery) -> bytes:
+    """Return the positions of a task as its changelog keeps them."""
+    kept = {
+        topic: _Position(offset, inputs[topic].id, inputs[topic].partitions)
+        for (topic, _), offset in positions.items()
+        if topic in inputs
+    }
+    return _ENCODER.encode(_Kept(kept, delivery == "at_most_once"))
+
+
+def find_positions(
+    starts: Offsets,
+    kept: bytes | None,
+    *,
+    inputs: Mapping[str, Input],
+    unread: Collection[Partition],
+    group: str,
+) -> dict[Partition, int]:
+    """Return where a task goes on: at the group's offsets, or at those that its state has kept.
+
+    ``unread`` are the partitions that the group has no offset for.
+
+    ConfigurationError ``state.offsets`` where group and state contradict each other, and
+    ``state.repartitioned`` where an input has another number of partitions by now.
+    """
+    found = dict(starts)
+    if kept is None:
+        return found
+    known = _DECODER.decode(kept)
+    for partition, start in starts.items():
+        topic, _ = partition
+        was, now = known.inputs.get(topic), inputs.get(topic)
+        if was is None or now is None:
+            continue
+        if was.id != now.id:
+            LOG.warning("%s: %s was made anew: it is read from offset %s", group, topic, start)
+            continue
+        if was.partitions != now.partitions:
+            raise _repartitioned(topic, was.partitions, now.partitions)
+        if partition in unread:
+            LOG.warning(
+                "%s has no offset for %s[%s] any more: it goes on from %s, where its state stands",
+                group,
+                *partition,
+                was.offset,
+            )
+            found[partition] = was.offset
+            continue
+        skipped = was.offset < min(start, now.low)  # what retention deleted was left out
+        ahead = known.offsets_first and start > was.offset
+        if start != was.offset and not (skipped or ahead):
+            raise _contradiction(partition, group=group, start=start, state=was.offset)
+    return found
+
+
+def _contradiction(
+    partition: Partition, *, group: str, start: int, state: int
+) -> ConfigurationError:
+    topic, number = partition
+    return ConfigurationError(
+        f"{topic}[{number}]: group {group} is at offset {start}, its state at offset {state}",
+        code="state.offsets",
+        detail="they are committed together: somebody moved the group, or it ran without its state",
+        hint=f"penstock reset rebuilds the state from the input, and writes the outputs again; or "
+        f"move the group back to {state}",
+    )
+
+
+def _repartitioned(topic: str, was: int, now: int) -> ConfigurationError:
+    return ConfigurationError(
+        f"{topic} has {now} partitions, and the state was made when it had {was}",
+        code="state.repartitioned",
+        detail="its keys are in other partitions now, and their state is not",
+        hint="penstock reset rebuilds the state from the input, and writes the outputs again",
+    )
