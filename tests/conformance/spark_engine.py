@@ -208,8 +208,9 @@ class CaseProcessor(PaneProcessor):
     ) -> Iterator[pd.DataFrame]:
         came = [unpack_arrivals(each) for frame in rows for each in frame[PAYLOAD]]
         run, step = int(key[0]), came[0].position
-        given = self.take(self._rollups[run], came)
-        shown = {"panes": list(_shown(given)), "dropped": len(given.late)}
+        given = list(self.take(self._rollups[run], came))
+        panes = [row for each in given for row in _shown(each)]
+        shown = {"panes": panes, "dropped": sum(len(each.late) for each in given)}
         yield pd.DataFrame({"run": [run], "step": [step], "given": [json.dumps(shown)]})
 
 

@@ -8,12 +8,12 @@ service one for each task, the test driver likewise. A bucket is a few records i
 - ``w<slot>.<n>`` and ``c<slot>.<n>`` chunks: keys that wait for the watermark or for the clock,
   with the moment each waits for.
 
-A moment's slot is its second. Whoever waits is appended to a chunk once for each moment; when a
-slot is due its chunks are read and deleted, so no key is read before it has work to do.
+Whoever waits is appended to a chunk of the moment's slot (:mod:`penstock.core.panes.waiting`); when
+a slot is due its chunks are read and deleted, so no key is read before it has work to do. However
+many keys are due at once, they can be given in slices, with a flush and a restart between any two.
 """
 
-from bisect import insort
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -22,14 +22,12 @@ from penstock.core.panes.machine import KeyState, Outcome, PaneMachine
 from penstock.core.panes.packing import decode, encode, pack, unpack
 from penstock.core.panes.pane import LateElement, Pane
 from penstock.core.panes.times import END, NEVER, At
+from penstock.core.panes.waiting import Waiting
 from penstock.core.panes.watermark import SourceTime, Watermark, WatermarkRule
 
 __all__ = ["Bucket", "Given", "MemoryStore", "Store"]
 
 T = TypeVar("T")
-
-SLOT = 1_000_000
-"""Moments of one slot: a second of microseconds."""
 
 _HEAD = b"h"
 _VERSION = 1
@@ -93,9 +91,20 @@ class Bucket:
     What it has looked at stays in memory; :meth:`flush` writes what changed to the store, which
     then says everything there is to know. With no rule the watermark is the clock: windows in
     processing time.
+
+    ``order`` says in which order due keys are best looked at in the store. All of them are then
+    listed at once, and not in the store any more: :meth:`more` must be called until none is left
+    before what was flushed is made durable.
     """
 
-    def __init__(self, machine: PaneMachine, rule: WatermarkRule | None, store: Store) -> None:
+    def __init__(
+        self,
+        machine: PaneMachine,
+        rule: WatermarkRule | None,
+        store: Store,
+        *,
+        order: Callable[[bytes], int] | None = None,
+    ) -> None:
         self._machine = machine
         self._store = store
         self._by_clock = rule is None
@@ -103,12 +112,15 @@ class Bucket:
         self._clock = 0
         self._entries: dict[bytes, _Entry] = {}
         self._dirty: set[bytes] = set()
-        self._waiting = {"w": _Waiting("w", store), "c": _Waiting("c", store)}
+        self._order = order
+        self._listed: list[bytes] = []
+        """Due keys in the order of the store, the next one last."""
+        self._waiting = {"w": Waiting("w", store), "c": Waiting("c", store)}
         if (head := store.get(_HEAD)) is not None:
             _, self._clock, self._mark.value, sources, slots = decode(head)
             self._mark.sources = {name: SourceTime(*found) for name, found in sources.items()}
             for kind, waiting in self._waiting.items():
-                waiting.chunks = slots[kind]
+                waiting.load(slots[kind])
 
     @property
     def watermark(self) -> int:
@@ -125,34 +137,59 @@ class Bucket:
         """The newest event time that was ever seen."""
         return max((each.newest for each in self._mark.sources.values()), default=None)
 
-    def take(self, arrivals: Iterable[Arrivals]) -> Given:
-        """Take everything that came in one moment, then what it and the clock have made due."""
+    @property
+    def pending(self) -> bool:
+        """Whether keys are due that :meth:`more` has not given yet."""
+        if self._listed:
+            return True
+        by_watermark, by_clock = self._waiting["w"], self._waiting["c"]
+        return by_watermark.is_due(self._mark.value) or by_clock.is_due(self._clock)
+
+    def take(self, arrivals: Iterable[Arrivals], *, limit: int | None = None) -> Given:
+        """Take everything that came in one moment, then what it and the clock have made due.
+
+        Of keys that nothing came for about ``limit`` are looked at; :meth:`more` goes on with the
+        others. Call it until nothing is pending before a later moment is taken: windows that are
+        due would otherwise be given as of that one.
+        """
         came = sorted(arrivals, key=lambda each: (each.source, each.position))
+        # A key that is due and was not given yet is given first, as of the moment before.
+        past = At(self._mark.value, self._clock) if self.pending else None
         self._clock = max([self._clock, *(each.clock for each in came)])
         before = At(self._mark.value, self._clock)
         given = Given(*before)
         touched: dict[bytes, _Entry] = {}
         # What came for one key is one batch, whichever source it is from.
         for key, elements in _gathered([each.elements for each in came]):
-            entry = touched[key] = self._entry(key)
+            entry = touched[key] = self._touched(key, past, given)
             given.take(key, self._machine.add(entry.state, elements, before))
         for key, partials in _gathered([each.partials for each in came]):
-            entry = touched[key] = self._entry(key)
+            entry = touched[key] = self._touched(key, past, given)
             given.take(key, self._machine.add_partials(entry.state, partials, before))
         for each in came:
             given.ahead += each.ahead
             if each.newest is not None:
                 self._mark.see(each.source, each.newest, self._clock)
         given.newest = self.newest
-        self._advance(self._now(), touched, given)
+        now = self._now()
+        given.watermark = now.watermark
+        for key, entry in touched.items():
+            given.take(key, self._machine.advance(entry.state, now))
+            self._keep(key, entry, now)
+        self._go_on(now, given, limit)
+        return given
+
+    def more(self, limit: int | None = None) -> Given:
+        """Go on with what is due, about so many keys."""
+        now = At(self._mark.value, self._clock)
+        given = Given(*now, newest=self.newest)
+        self._go_on(now, given, limit)
         return given
 
     def finish(self) -> Given:
         """Close every window: the input is at its end."""
-        given = Given(END, self._clock)
         self._mark.value = END
-        self._advance(At(END, self._clock), {}, given)
-        return given
+        return self.more()
 
     def flush(self) -> None:
         """Write what changed since the last time."""
@@ -174,7 +211,9 @@ class Bucket:
             self._entries = {key: self._entries[key] for key in self._dirty}
 
     def wakes(self) -> int | None:
-        """Return the clock from which on :meth:`take` has work without arrivals; None: never."""
+        """Return the clock from which on there is work without arrivals; None: never."""
+        if self.pending:
+            return self._clock
         by_clock, by_watermark = self._waiting["c"].first, self._waiting["w"].first
         if by_watermark is not None and not self._by_clock:
             by_watermark = self._mark.wakes(by_watermark, self._clock)
@@ -186,14 +225,36 @@ class Bucket:
             return At(self._mark.value, self._clock)
         return At(self._mark.at(self._clock), self._clock)
 
-    def _advance(self, now: At, touched: dict[bytes, _Entry], given: Given) -> None:
-        given.watermark = now.watermark
-        for key in (*self._waiting["w"].due(now.watermark), *self._waiting["c"].due(now.clock)):
-            if key not in touched:
-                touched[key] = self._entry(key)
-        for key, entry in touched.items():
-            given.take(key, self._machine.advance(entry.state, now))
-            self._keep(key, entry, now)
+    def _touched(self, key: bytes, past: At | None, given: Given) -> _Entry:
+        entry = self._entry(key)
+        if past is not None and _is_due(entry, past):
+            given.take(key, self._machine.advance(entry.state, past))
+            self._keep(key, entry, past)
+        return entry
+
+    def _go_on(self, now: At, given: Given, limit: int | None) -> None:
+        looked_at = 0
+        while (limit is None or looked_at < limit) and (keys := self._due(now, limit)):
+            looked_at += len(keys)
+            for key in keys:
+                entry = self._entry(key)
+                # It may have been looked at since it was listed, or be listed twice.
+                if _is_due(entry, now):
+                    given.take(key, self._machine.advance(entry.state, now))
+                    self._keep(key, entry, now)
+
+    def _due(self, now: At, limit: int | None) -> list[bytes]:
+        by_watermark, by_clock = self._waiting["w"], self._waiting["c"]
+        if self._order is None:
+            return by_watermark.due(now.watermark) or by_clock.due(now.clock)
+        if not self._listed:
+            found: set[bytes] = set()
+            while keys := by_watermark.due(now.watermark) or by_clock.due(now.clock):
+                found.update(keys)
+            self._listed = sorted(found, key=self._order, reverse=True)
+        cut = 0 if limit is None else max(0, len(self._listed) - limit)
+        keys, self._listed = self._listed[cut:], self._listed[:cut]
+        return keys[::-1]
 
     def _entry(self, key: bytes) -> _Entry:
         entry = self._entries.get(key)
@@ -227,55 +288,12 @@ class Bucket:
         sources = {
             name: (source.newest, source.seen_at) for name, source in self._mark.sources.items()
         }
-        slots = {kind: waiting.chunks for kind, waiting in self._waiting.items()}
+        slots = {kind: waiting.slots() for kind, waiting in self._waiting.items()}
         return encode((_VERSION, self._clock, self._mark.value, sources, slots))
 
 
-class _Waiting:
-    """Keys that wait for moments: in the store by slot, in chunks, and lately in memory."""
-
-    def __init__(self, kind: str, store: Store) -> None:
-        self.chunks: dict[int, tuple[int, int]] = {}
-        """By slot: how many chunks it has in the store, and the first moment waited for there."""
-        self._kind = kind
-        self._store = store
-        self._lately: dict[int, list[tuple[int, bytes]]] = {}
-
-    @property
-    def first(self) -> int | None:
-        """The first moment that a key waits for."""
-        stored = (first for _, first in self.chunks.values())
-        return min((*stored, *(rows[0][0] for rows in self._lately.values())), default=None)
-
-    def add(self, moment: int, key: bytes) -> None:
-        """Let a key wait for a moment."""
-        insort(self._lately.setdefault(moment - moment % SLOT, []), (moment, key))
-
-    def due(self, moment: int) -> Iterator[bytes]:
-        """Yield the keys that wait for a moment which has come; those that wait on stay."""
-        slots = {slot for slot, (_, first) in self.chunks.items() if first <= moment}
-        slots |= {slot for slot, rows in self._lately.items() if rows[0][0] <= moment}
-        for slot in sorted(slots):
-            rows = self._lately.pop(slot, [])
-            count, _ = self.chunks.pop(slot, (0, 0))
-            for name in self._names(slot, range(count)):
-                rows += decode(self._store.get(name) or encode([]))
-                self._store.delete(name)
-            yield from (key for waits_for, key in rows if waits_for <= moment)
-            if rest := [(waits_for, key) for waits_for, key in rows if waits_for > moment]:
-                self._lately[slot] = sorted(rest)
-
-    def flush(self) -> None:
-        """Write what is in memory as further chunks."""
-        for slot, rows in self._lately.items():
-            count, first = self.chunks.get(slot, (0, NEVER))
-            for name in self._names(slot, (count,)):
-                self._store.put(name, encode(rows))
-            self.chunks[slot] = (count + 1, min(first, rows[0][0]))
-        self._lately.clear()
-
-    def _names(self, slot: int, numbers: Iterable[int]) -> list[bytes]:
-        return [f"{self._kind}{slot}.{number}".encode() for number in numbers]
+def _is_due(entry: _Entry, now: At) -> bool:
+    return entry.listed.watermark <= now.watermark or entry.listed.clock <= now.clock
 
 
 def _gathered(maps: Sequence[Mapping[bytes, list[T]]]) -> Iterable[tuple[bytes, list[T]]]:

@@ -18,10 +18,22 @@ from penstock.core.rollup.resolve import Rollup
 from penstock.core.rollup.wire import Destination, OutgoingRecord, PaneWire
 from penstock.pipelines.rollups.combining import PAYLOAD
 
-__all__ = ["NEWEST", "OUTGOING", "WATERMARK", "PaneProcessor", "counted", "outgoing", "told"]
+__all__ = [
+    "DUE_KEYS",
+    "NEWEST",
+    "OUTGOING",
+    "WATERMARK",
+    "PaneProcessor",
+    "counted",
+    "outgoing",
+    "told",
+]
 
 WATERMARK, NEWEST = "watermark", "newest"
 """What a batch says of event time, in microseconds."""
+
+DUE_KEYS = 20_000
+"""About so many keys that are due are looked at together, with their windows and panes."""
 
 OUTGOING = (
     "topic string, key binary, value binary, headers array<struct<key: string, value: binary>>"
@@ -44,17 +56,27 @@ class PaneProcessor(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         """Let the bucket take everything that came for it in this batch."""
         came = [unpack_arrivals(each) for frame in rows for each in frame[PAYLOAD]]
-        given = self.take(self._rollup, came)
-        yield outgoing([*PaneWire(self._rollup, self._to).records(given), told(given)])
+        wire = PaneWire(self._rollup, self._to)
+        for given in self.take(self._rollup, came):
+            yield outgoing([*wire.records(given), told(given)])
 
-    def take(self, rollup: Rollup, came: Iterable[Arrivals]) -> Given:
-        """Return what the bucket gives for these arrivals, its state written back."""
+    def take(self, rollup: Rollup, came: Iterable[Arrivals]) -> Iterator[Given]:
+        """Yield what the bucket gives for these arrivals, in slices, its state written back.
+
+        However many windows end together, no more than a slice of them is in memory.
+        """
         store = PagedStore(self._records)
-        bucket = Bucket(rollup.machine(), rollup.rule, store)
-        given = bucket.take(came)
+        bucket = Bucket(rollup.machine(), rollup.rule, store, order=store.place)
+        given = bucket.take(came, limit=DUE_KEYS)
+        while bucket.pending:
+            yield given
+            bucket.flush()
+            bucket.trim(0)
+            store.flush()
+            given = bucket.more(DUE_KEYS)
         bucket.flush()
         store.flush()
-        return given
+        yield given
 
     def close(self) -> None:
         """End a batch; Spark keeps the state."""

@@ -2,9 +2,11 @@
 
 from array import array
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.core.panes import waiting
 from penstock.core.panes.aggregates import Collect
 from penstock.core.panes.arrivals import Arrivals, pack_arrivals, unpack_arrivals
 from penstock.core.panes.bucket import Bucket, MemoryStore
@@ -181,6 +183,70 @@ def test_nothing_happens_before_a_bucket_wakes(windowing, rule, moments):
         clock = max(clock + SECOND, wakes)
         bucket.take([Arrivals(clock=clock)])
         bucket.flush()
+
+
+def drained(bucket, given, limit, pause):
+    """Take what is left in slices; ``pause`` gives the bucket to go on with after each."""
+    panes, late = list(given.panes), list(given.late)
+    while bucket.pending:
+        bucket = pause(bucket)
+        more = bucket.more(limit)
+        assert not more.late
+        panes += more.panes
+    return bucket, panes, late
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    windowings, rules, moments, st.integers(1, 3), st.sampled_from(["at once", "restart", "order"])
+)
+def test_what_is_due_can_be_given_in_slices_with_a_restart_between_any_two(
+    windowing, rule, moments, limit, way
+):
+    order = (lambda key: -key[0]) if way == "order" else None
+
+    def made(store):
+        return Bucket(PaneMachine(windowing, Collect()), rule, store, order=order)
+
+    def pause(bucket):
+        bucket.flush()
+        bucket.trim(0)
+        return made(store) if way == "restart" else bucket
+
+    store, plain, clock = MemoryStore(), made(MemoryStore()), 0
+    bucket = made(store)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(waiting, "CHUNK_KEYS", 2)
+        for passed, several in moments:
+            clock += passed
+            elements = [(key + b"%d" % n, *rest) for key, *rest in several for n in range(3)]
+            wanted = plain.take(arrivals_of(clock, elements, combined=None))
+            given_ = bucket.take(arrivals_of(clock, elements, combined=None), limit=limit)
+            bucket, panes, late = drained(bucket, given_, limit, pause)
+            assert sorted(panes, key=repr) == sorted(wanted.panes, key=repr)
+            assert sorted(late, key=repr) == sorted(wanted.late, key=repr)
+            assert bucket.wakes() == plain.wakes()
+
+
+def test_a_record_of_a_key_that_is_due_and_was_not_given_yet_does_not_get_into_its_pane():
+    machine = PaneMachine(Windowing(windows=FixedWindows(10), lateness=100), Collect())
+    bucket = Bucket(machine, WatermarkRule(), MemoryStore())
+    keys = [b"%d" % number for number in range(3)]
+    bucket.take([Arrivals(clock=0, newest=3, elements={key: [(3, "first")] for key in keys})])
+    bucket.flush()  # in chunks
+    given_ = bucket.take([Arrivals(clock=1, newest=20)], limit=0)
+    assert (given_.panes, bucket.pending) == ([], True)
+    given_ = bucket.take([Arrivals(clock=2, elements={b"1": [(3, "late")]})], limit=0)
+    assert [(key, pane.timing, pane.value) for key, pane in given_.panes] == [
+        (b"1", "on_time", ["first"]),
+        (b"1", "late", ["first", "late"]),
+    ]
+    given_ = bucket.more()
+    assert sorted((key, pane.value) for key, pane in given_.panes) == [
+        (b"0", ["first"]),
+        (b"2", ["first"]),
+    ]
+    assert not bucket.pending
 
 
 def test_windows_in_processing_time_follow_the_clock():

@@ -1,6 +1,9 @@
+from zlib import crc32
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.core.panes.packing import decode, encode
 from penstock.core.panes.pages import KEYS_ON_A_PAGE, PagedStore
 
 
@@ -75,3 +78,50 @@ def test_what_is_no_key_is_kept_as_it_is():
     assert inner[b"h"] == store.get(b"h") == b"head"
     store.delete(b"h")
     assert b"h" not in inner
+
+
+def test_one_more_page_takes_keys_of_one_other_and_reads_no_third():
+    inner = Records()
+    store = PagedStore(inner, keys_on_a_page=10)
+    for number in range(2_000):
+        store.put(key(number), b"value")
+    store.flush()
+    before, most = 2_000, 0
+    for number in range(2_000, 2_200):
+        inner.calls = 0
+        store = PagedStore(inner, keys_on_a_page=10)
+        store.put(key(number), b"value")
+        store.flush()
+        most = max(most, inner.calls)
+        before += 1
+    assert before == sum(len(decode(inner[name])) for name in inner if name != b"p")
+    assert most <= 8  # meta, the key's page and the one that is split, read and written, a new one
+
+
+def test_pages_of_a_store_that_was_doubled_as_a_whole_are_read_on():
+    inner, keys = Records(), [key(number) for number in range(100)]
+    pages = {}
+    for each in keys:
+        pages.setdefault((crc32(each) >> 8) & 7, {})[each] = b"value"
+    for number, page in pages.items():
+        inner.put(b"p%d" % number, encode(page))
+    inner.put(b"p", encode((3, len(keys))))
+    store = PagedStore(inner, keys_on_a_page=10)
+    store.put(b"k100", b"value")
+    store.flush()
+    again = PagedStore(inner, keys_on_a_page=10)
+    assert all(again.get(each) == b"value" for each in [*keys, b"k100"])
+
+
+def test_keys_of_one_page_have_one_place():
+    inner = Records()
+    store = PagedStore(inner, keys_on_a_page=4)
+    for number in range(100):
+        store.put(key(number), b"value")
+    store.flush()
+    ordered = sorted((b"%d" % number for number in range(100)), key=store.place)
+    inner.calls = 0
+    for each in ordered:
+        store.get(b"k" + each)
+        places = len({store.place(each) for each in ordered})
+    assert inner.calls == places

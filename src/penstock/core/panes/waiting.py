@@ -1,0 +1,160 @@
+"""Keys that wait for moments: in a store by slot, in chunks, and lately in memory.
+
+A moment's slot is its second; where there would be too many slots, new ones are wider. A key is
+appended once for each moment it waits for, and nothing is sorted. When a slot is due, its chunks
+are read and deleted one at a time, so that whoever asks can stop between any two of them.
+"""
+
+from collections.abc import Mapping, Sequence
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING
+
+from penstock.core.panes.packing import decode, encode
+from penstock.core.panes.times import NEVER
+
+if TYPE_CHECKING:
+    from penstock.core.panes.bucket import Store
+
+__all__ = ["CHUNK_KEYS", "MAX_SLOTS", "SLOT", "Waiting"]
+
+SLOT = 1_000_000
+"""Moments of one slot: a second of microseconds."""
+MAX_SLOTS = 4096
+"""So many slots are of that width; those that come on top are ever wider."""
+CHUNK_KEYS = 2_000
+"""The most keys of one chunk: of one record of the store."""
+
+_WIDER = 4
+
+Row = tuple[int, bytes]
+
+
+class Waiting:
+    """The keys that wait for one kind of time, the watermark or the clock."""
+
+    def __init__(self, kind: str, store: "Store") -> None:
+        self._kind = kind
+        self._store = store
+        self._chunks: dict[int, int] = {}
+        """By slot: how many chunks it has in the store."""
+        self._lately: dict[int, list[list[Row]]] = {}
+        """By slot: chunks that are not in the store yet."""
+        self._later: dict[int, list[Row]] = {}
+        """Rows of a slot that is due in part, which go on waiting."""
+        self._firsts: dict[int, int] = {}
+        """By slot: the first moment that a key in it waits for, or an earlier one."""
+        self._order: list[tuple[int, int]] = []
+        """First moments with their slots, as a heap; those that are not the slot's any more too."""
+        self._width = SLOT
+
+    def load(self, slots: Mapping[int, Sequence[int]]) -> None:
+        """Begin with what :meth:`slots` gave."""
+        self._chunks = {slot: count for slot, (count, _) in slots.items()}
+        self._firsts = {slot: first for slot, (_, first) in slots.items()}
+        self._order = [(first, slot) for slot, first in self._firsts.items()]
+        heapify(self._order)
+
+    def slots(self) -> dict[int, tuple[int, int]]:
+        """Return, by slot, how many chunks it has in the store, and the first moment of them."""
+        return {slot: (count, self._firsts[slot]) for slot, count in self._chunks.items()}
+
+    @property
+    def first(self) -> int | None:
+        """The first moment that a key waits for, or an earlier one."""
+        while self._order:
+            first, slot = self._order[0]
+            if self._firsts.get(slot) == first:
+                return first
+            heappop(self._order)
+        return None
+
+    def is_due(self, moment: int) -> bool:
+        """Whether a key may wait for a moment that has come."""
+        first = self.first
+        return first is not None and first <= moment
+
+    def add(self, moment: int, key: bytes) -> None:
+        """Let a key wait for a moment."""
+        slot = moment - moment % self._width
+        chunks = self._lately.get(slot)
+        if chunks is None:
+            if slot not in self._firsts:
+                slot = self._new_slot(moment)
+            chunks = self._lately.setdefault(slot, [[]])
+        if len(chunks[-1]) >= CHUNK_KEYS:
+            chunks.append([])
+        chunks[-1].append((moment, key))
+        self._expect(slot, moment)
+
+    def due(self, moment: int) -> list[bytes]:
+        """Return some of the keys that wait for a moment which has come; none: nobody does.
+
+        They wait no longer.
+        """
+        while self.is_due(moment):
+            slot = self._order[0][1]
+            rows = self._next_chunk(slot)
+            if rows is None:
+                self._end(slot)
+                continue
+            if later := [row for row in rows if row[0] > moment]:
+                self._later.setdefault(slot, []).extend(later)
+            if keys := [key for waits_for, key in rows if waits_for <= moment]:
+                return keys
+        return []
+
+    def flush(self) -> None:
+        """Write what is in memory as further chunks."""
+        for slot, later in self._later.items():
+            self._lately.setdefault(slot, []).extend(_cut(later))
+        self._later.clear()
+        for slot, chunks in self._lately.items():
+            count = self._chunks.get(slot, 0)
+            for rows in chunks:
+                self._store.put(self._name(slot, count), encode(rows))
+                count += 1
+            self._chunks[slot] = count
+        self._lately.clear()
+
+    def _new_slot(self, moment: int) -> int:
+        if len(self._firsts) >= MAX_SLOTS:
+            self._width *= _WIDER
+        elif len(self._firsts) < MAX_SLOTS // 2:
+            self._width = SLOT
+        return moment - moment % self._width
+
+    def _expect(self, slot: int, moment: int) -> None:
+        if moment < self._firsts.get(slot, NEVER + 1):
+            self._firsts[slot] = moment
+            heappush(self._order, (moment, slot))
+
+    def _next_chunk(self, slot: int) -> list[Row] | None:
+        """Take the next chunk of a slot out; None: there is none left."""
+        if chunks := self._lately.get(slot):
+            rows = chunks.pop()
+            if not chunks:
+                del self._lately[slot]
+            return rows
+        if count := self._chunks.pop(slot, 0):
+            name = self._name(slot, count - 1)
+            rows = [(waits_for, key) for waits_for, key in decode(self._store.get(name) or b"\x90")]
+            self._store.delete(name)
+            if count > 1:
+                self._chunks[slot] = count - 1
+            return rows
+        return None
+
+    def _end(self, slot: int) -> None:
+        """Let a slot go whose chunks were all seen, but for the rows that go on waiting."""
+        heappop(self._order)
+        del self._firsts[slot]
+        if later := self._later.pop(slot, []):
+            self._lately[slot] = _cut(later)
+            self._expect(slot, min(waits_for for waits_for, _ in later))
+
+    def _name(self, slot: int, number: int) -> bytes:
+        return f"{self._kind}{slot}.{number}".encode()
+
+
+def _cut(rows: list[Row]) -> list[list[Row]]:
+    return [rows[start : start + CHUNK_KEYS] for start in range(0, len(rows), CHUNK_KEYS)]
