@@ -36,7 +36,8 @@ def identity_of(pipeline: Pipeline, spark: SparkSession, frame: DataFrame | None
     if frame is not None:
         state = state_aspects(frame, [data.name for data in pipeline.reads])
     else:
-        way = "panes" if why_not_native(pipeline) else "native"
+        # Event times before 1970 go through Spark's windows shifted: so does what these hold.
+        way = "panes" if why_not_native(pipeline) else "native, from the year 1"
         state = declaration_of(rollup_of(pipeline)) | {"way": way}
     return Identity.of(pipeline, state=state, penstock=__version__, spark=spark.version)
 

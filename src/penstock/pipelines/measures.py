@@ -1,6 +1,7 @@
 """What a query has done since it was started, added up from its progress: numbers and words."""
 
 from collections import Counter
+from collections.abc import Iterator
 
 from penstock.core.eventtimes import EventTimes
 from penstock.core.exposition import series
@@ -18,12 +19,14 @@ from penstock.pipelines.progress import (
     was_batch,
 )
 from penstock.pipelines.reading import DELETIONS, RECEIVED, REJECTED
+from penstock.pipelines.rollups.native import SHIFT
 from penstock.pipelines.rollups.processor import NEWEST, WATERMARK
 from penstock.pipelines.sinks import WRITTEN
 
 __all__ = ["Measures"]
 
 _MILLISECONDS = 1000.0
+_MICROSECONDS = 1e6
 _STEPS_SHOWN = 3
 _STATE_TIMES = {
     "update": "allUpdatesTimeMs",
@@ -68,10 +71,14 @@ class Measures:
             self._panes.update({kind: row[kind] or 0 for kind in PANE_KINDS})
             self._ledger.update({each: row[each] or 0 for each in (LATE, AHEAD)})
             self._times = self._times.after(EventTimes.of_micros(row[WATERMARK], row[NEWEST]))
-        self._times = self._times.after(EventTimes(*event_times(progress)))
+        self._times = self._times.after(EventTimes(*self._event_times(progress)))
         if was_batch(progress):
             self._add_batch(progress)
         self._add_state(progress)
+
+    def _event_times(self, progress: Progress) -> Iterator[float | None]:
+        for at in event_times(progress):
+            yield at - SHIFT / _MICROSECONDS if self._native and at is not None else at
 
     def swept(self, letters: int, *, late: int, all_rejected: bool) -> None:
         """Take note of how many dead letters and late records have been written by sweepers.

@@ -1,11 +1,15 @@
 """What one progress report of a query says, as Spark gives it: read here, added up elsewhere."""
 
+import json
 import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import MAXYEAR, datetime
 from typing import Any
 
-from penstock.pipelines.checkpoint import Offsets, offsets_of
+from pyspark.sql.streaming.listener import StreamingQueryProgress
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.pipelines.checkpoint import Offsets, PlannedBatch, offsets_of
 
 __all__ = [
     "Progress",
@@ -15,6 +19,8 @@ __all__ = [
     "identity",
     "observed",
     "offsets",
+    "planned",
+    "recent_progress",
     "step_seconds",
     "was_batch",
 ]
@@ -23,6 +29,8 @@ Progress = Mapping[str, Any]
 
 _WHOLE = "triggerExecution"
 _MILLISECONDS = 1000.0
+_CYCLE_YEARS, _CYCLE_SECONDS = 400, 146_097 * 86_400
+"""After so many years the calendar repeats itself."""
 
 
 def identity(progress: Progress) -> tuple[int, str]:
@@ -51,6 +59,28 @@ def offsets(progress: Progress) -> tuple[Offsets, Offsets]:
     return start, end
 
 
+def planned(progress: Progress) -> PlannedBatch | None:
+    """Return what Spark planned the batch with; None where its progress does not say all of it."""
+    _, end = offsets(progress)
+    at = _instant((progress["eventTime"] or {}).get("watermark"))
+    if at is None or not end:
+        return None
+    return PlannedBatch(end, round(at * _MILLISECONDS))
+
+
+def recent_progress(query: StreamingQuery, after: tuple[int, str]) -> list[Progress]:
+    """Return the progress that came after some other, oldest first, as far as Spark keeps it.
+
+    Only what is new is brought from the JVM: Spark keeps a good deal more.
+    """
+    found: list[Progress] = []
+    for each in reversed(query._jsq.recentProgress()):  # noqa: SLF001 - the public way brings all
+        if (each.batchId(), each.timestamp()) <= after:
+            break
+        found.append(StreamingQueryProgress.fromJson(json.loads(each.json())))
+    return found[::-1]
+
+
 def dropped_rows(progress: Progress) -> int:
     """Return how many rows Spark dropped because they were behind its watermark."""
     return sum(each["numRowsDroppedByWatermark"] for each in progress["stateOperators"])
@@ -72,11 +102,20 @@ def step_seconds(progress: Progress) -> dict[str, float]:
 
 
 def event_times(progress: Progress) -> tuple[float | None, float | None]:
-    """Return Spark's own watermark and the newest event time of the batch, since the epoch."""
+    """Return Spark's own watermark and the newest event time of the batch, since the epoch.
+
+    They are as Spark's operators have them: those of our windows are shifted.
+    """
     found = progress["eventTime"] or {}
     # Spark says 1970 as long as it has seen no event time.
     return _instant(found.get("watermark")) or None, _instant(found.get("max"))
 
 
 def _instant(text: str | None) -> float | None:
-    return None if text is None else datetime.fromisoformat(text).timestamp()
+    if text is None:
+        return None
+    year, rest = text.split("-", 1)
+    # Shifted event times reach past the years that Python has.
+    cycles = max(0, -(-(int(year) - MAXYEAR) // _CYCLE_YEARS))
+    at = datetime.fromisoformat(f"{int(year) - cycles * _CYCLE_YEARS:04}-{rest}")
+    return at.timestamp() + cycles * _CYCLE_SECONDS

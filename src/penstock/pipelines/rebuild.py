@@ -27,6 +27,7 @@ from penstock.pipelines.generations import Generations, Standing
 from penstock.pipelines.handover import Handover
 from penstock.pipelines.history import Histories
 from penstock.pipelines.plan import Run, checkpoint_of, prepared_query, program_of
+from penstock.pipelines.progress import recent_progress
 from penstock.pipelines.rollups.latetally import LateCount, LateTally, late_count
 from penstock.pipelines.session import session
 from penstock.pipelines.settling import Settling
@@ -316,4 +317,4 @@ class _Rebuild:
 
 def _count(query: StreamingQuery, tally: LateTally | None) -> None:
     if tally is not None:
-        tally.follow(query.recentProgress)
+        tally.follow(recent_progress(query, tally.seen))

@@ -28,6 +28,8 @@ from penstock.pipelines.progress import (
     identity,
     observed,
     offsets,
+    planned,
+    recent_progress,
     was_batch,
 )
 from penstock.pipelines.reading import REJECTED
@@ -156,7 +158,10 @@ class RunningPipeline:
         self._sweeper.follow(start, end, rejected=rejected > 0 or self._real_time)
         if self._late is not None and was_batch(progress):
             dropped = dropped_rows(progress) > 0
-            self._late.follow_batch(progress["batchId"], dropped=dropped)
+            told = planned(progress)
+            self._late.follow_batch(progress["batchId"], dropped=dropped, told=told)
+            if self._late.unknown:
+                self._standing["late records"] = f"unknown of {self._late.unknown:,} offsets"
         self._measures.add(progress)
         self.reached |= end
         self._seen = identity(progress)
@@ -194,9 +199,7 @@ class RunningPipeline:
 
     def _fresh(self) -> Iterator[Progress]:
         """Yield the progress that was not seen yet, oldest first."""
-        for progress in self.query.recentProgress:
-            if identity(progress) > self._seen:
-                yield progress
+        yield from recent_progress(self.query, self._seen)
 
     def _report(self) -> PartReport:
         try:

@@ -45,6 +45,9 @@ __all__ = [
 STOP_TIMEOUT = timedelta(seconds=20)
 """How long the JVM may take to end by itself before it is killed."""
 
+PROGRESS_KEPT = 1000
+"""So many batches may end between two looks at a query, and each is still accounted for."""
+
 _TASK_ATTEMPTS = 4
 """Local Spark gives a task one attempt, so a Python worker that dies would end the query."""
 
@@ -223,6 +226,8 @@ _FIXED: Mapping[str, str] = {
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.streaming.stopTimeout": "30s",
+    # Late records are judged by what the progress of their batch says.
+    "spark.sql.streaming.numRecentProgressUpdates": str(PROGRESS_KEPT),
     # Otherwise a rebuild takes all its past as one batch where one of its sources is a clock.
     "spark.sql.streaming.triggerAvailableNowWrapper.enabled": "true",
     "spark.sql.streaming.stateStore.providerClass": (

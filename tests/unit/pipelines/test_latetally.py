@@ -16,6 +16,11 @@ def test_a_batch_that_was_done_when_nobody_looked_makes_it_a_least_number():
     assert str(count).startswith("records late for its windows: at least 5;")
 
 
+def test_batches_between_that_were_not_looked_at_make_it_a_least_number():
+    assert LateCount().counted(0, 1).counted(3, 2, batches=3).complete
+    assert not LateCount().counted(0, 1).counted(3, 2).complete
+
+
 def test_it_is_said_in_words():
     assert str(LateCount()) == "no record was late for its windows"
     said = "records late for its windows: 1,202; a rebuild writes none to the ledger"

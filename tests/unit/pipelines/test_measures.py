@@ -159,3 +159,19 @@ def test_every_series_is_in_the_catalogue():
 
 def _ends(name):
     return [end for end in ("_bucket", "_sum", "_count") if name.endswith(end)] or [""]
+
+
+@pytest.mark.parametrize(
+    ("shifted", "at"),
+    [
+        ("1970-01-01T00:00:10.000Z", "0001-01-01T00:00:10+00:00"),
+        ("3938-01-01T00:00:00.000Z", "1969-01-01T00:00:00+00:00"),
+        ("11968-12-30T23:59:59.000Z", "9999-12-31T23:59:59+00:00"),
+    ],
+)
+def test_event_times_of_spark_s_own_windows_are_told_as_they_were(shifted, at):
+    measures = Measures(native=True)
+    measures.add(progress(eventTime={"watermark": shifted, "max": shifted}))
+    told = measures.series(NOON)
+    assert told["watermark_timestamp_seconds"] == datetime.fromisoformat(at).timestamp()
+    assert told["newest_event_timestamp_seconds"] == datetime.fromisoformat(at).timestamp()

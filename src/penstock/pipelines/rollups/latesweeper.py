@@ -5,11 +5,13 @@ of the batch are read again, and the records that were late for it written to th
 takes for late what ends before the watermark of the batch before; its offset log has both.
 """
 
+import logging
 from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
 
@@ -22,15 +24,24 @@ from penstock.core.panes.times import plus
 from penstock.core.rollup.reader import GroupKey
 from penstock.core.rollup.resolve import rollup_of
 from penstock.core.rollup.wire import Destination, PaneWire
-from penstock.pipelines.checkpoint import Files, PlannedBatch, committed_batches, planned_batch
+from penstock.pipelines.checkpoint import (
+    Files,
+    Offsets,
+    PlannedBatch,
+    committed_batches,
+    planned_batch,
+    planned_batches,
+)
 from penstock.pipelines.reading import OffsetRange
+from penstock.pipelines.rollups.batchtrail import BatchTrail, TakenBatch
 from penstock.pipelines.rollups.frame import OFFSET, PARTITION, TIME, group, plain_rows
-from penstock.pipelines.rollups.native import EVENT_AT, WINDOW, window_of
+from penstock.pipelines.rollups.native import SHIFT, window_bounds, window_of
 from penstock.pipelines.sweeper import Found, Letter, Sweeper
 
 __all__ = ["LateSweeper"]
 
 _MILLISECOND = 1000
+_LOG = logging.getLogger("penstock.pipelines")
 
 
 class LateSweeper(Sweeper):
@@ -45,36 +56,65 @@ class LateSweeper(Sweeper):
         self._key = GroupKey(self._rollup.groups)
         self._files = Files(spark)
         self._checkpoint = checkpoint
-        self._watermark = 0
-        self._last = (-1, PlannedBatch({}, 0))
-        """The batch that was followed last."""
+        self._watermark = -SHIFT
+        self._trail = BatchTrail(self._known, self._planned)
+        self.unknown = 0
+        """How many offsets were in batches that Spark had forgotten before anybody looked."""
 
-    def follow_batch(self, batch: int, *, dropped: bool) -> None:
-        """Take note of a finished batch, and write the records that were late for it."""
-        before, planned = self._begin_batch(batch)
-        self.follow(before.end, planned.end, rejected=dropped)
+    def follow_batch(self, batch: int, *, dropped: bool, told: PlannedBatch | None = None) -> None:
+        """Take note of a finished batch, and write the records that were late for it.
 
-    def count_batch(self, batch: int) -> int:
-        """Return how many entries a finished batch is worth; nothing is written."""
-        before, planned = self._begin_batch(batch)
-        return sum(
-            len(letters)
-            for topic in self._inputs
-            for _, _, letters in self._look(topic, self._between(topic, before, planned))
-        )
+        So are those before it that nobody has followed, as far as Spark remembers them.
+        """
+        for taken in self._trail.follow(batch, dropped=dropped, told=told):
+            self._watermark = taken.watermark * _MILLISECOND - SHIFT
+            self._pass_by(taken.start)
+            self.follow(taken.start, taken.end, rejected=taken.dropped)
 
-    def _begin_batch(self, batch: int) -> tuple[PlannedBatch, PlannedBatch]:
-        before, planned = self._planned(batch - 1), self._planned(batch)
-        self._last = (batch, planned)
-        self._watermark = before.watermark * _MILLISECOND
-        return before, planned
+    def count_batches(
+        self, batch: int, *, dropped: bool, told: PlannedBatch | None = None
+    ) -> tuple[int, int]:
+        """Return how many entries a finished batch, and those before it, are worth.
 
-    def _between(self, topic: str, before: PlannedBatch, planned: PlannedBatch) -> OffsetRange:
+        Also how many batches that is about. Nothing is written.
+        """
+        entries = batches = 0
+        for taken in self._trail.follow(batch, dropped=dropped, told=told):
+            batches += 1
+            if taken.dropped:
+                self._watermark = taken.watermark * _MILLISECOND - SHIFT
+                entries += sum(
+                    len(letters)
+                    for topic in self._inputs
+                    for _, _, letters in self._look(topic, self._between(topic, taken))
+                )
+        return entries, batches
+
+    def begin_after(self, batch: int) -> None:
+        """Begin behind a batch that was followed before."""
+        self._trail.begin(batch)
+
+    def _pass_by(self, start: Offsets) -> None:
+        """Pass the offsets of batches that nobody can tell the watermark of."""
+        position = self._begin()
+        behind = {at: offset for at, offset in start.items() if offset > position.get(at, 0)}
+        if behind:
+            count = sum(offset - position.get(at, 0) for at, offset in behind.items())
+            self.unknown += count
+            _LOG.warning(
+                "%s: late records among %s offsets are not in the ledger: Spark has forgotten "
+                "their batches",
+                self._pipeline.name,
+                f"{count:,}",
+            )
+            position |= behind
+
+    def _between(self, topic: str, taken: TakenBatch) -> OffsetRange:
         ends = Topics(self._site.connection).ends(topic)
         return {
-            number: (before.end.get((topic, number), low), planned.end[topic, number])
+            number: (taken.start.get((topic, number), low), taken.end[topic, number])
             for number, (low, _) in ends.items()
-            if (topic, number) in planned.end
+            if (topic, number) in taken.end
         }
 
     def catch_up_batches(self) -> None:
@@ -82,11 +122,8 @@ class LateSweeper(Sweeper):
 
         Spark remembers its last hundred batches.
         """
-        names = self._files.names(f"{self._checkpoint}/offsets")
-        known = {-1, *map(int, filter(str.isdecimal, names))}
-        for batch in committed_batches(self._files, self._checkpoint):
-            if batch - 1 in known:
-                self.follow_batch(batch, dropped=True)
+        if done := committed_batches(self._files, self._checkpoint):
+            self.follow_batch(done[-1], dropped=True)
 
     def found_quickly(self, topic: str, over: OffsetRange) -> Iterator[Found] | None:  # noqa: ARG002
         """Return None: only Spark knows what it took for late."""
@@ -96,13 +133,12 @@ class LateSweeper(Sweeper):
         """Yield the records that were late, once for each window that did not take them."""
         groups = [group(index) for index in range(len(self._rollup.groups))]
         plain = plain_rows(rows, data, self._rollup)
-        windowed = plain.withColumn(EVENT_AT, F.timestamp_micros(TIME)).select(
-            PARTITION, OFFSET, TIME, *groups, window_of(self._rollup)
-        )
-        bounds = [f"unix_micros({WINDOW}.{each}) as {each}" for each in ("start", "end")]
-        late = windowed.selectExpr(PARTITION, OFFSET, TIME, *groups, *bounds).where(
-            f"end <= {self._watermark}L"
-        )
+        event_at = F.timestamp_micros(F.col(TIME) + SHIFT)
+        windowed = plain.select(PARTITION, OFFSET, TIME, *groups, window_of(self._rollup, event_at))
+        start, end = window_bounds()
+        late = windowed.selectExpr(
+            PARTITION, OFFSET, TIME, *groups, f"{start} as start", f"{end} as end"
+        ).where(f"end <= {self._watermark}L")
         rows_by_place = groupby(
             late.orderBy(PARTITION, OFFSET, "start").toLocalIterator(),
             itemgetter(PARTITION, OFFSET),
@@ -128,10 +164,13 @@ class LateSweeper(Sweeper):
         )
         return self._key.pack([row[each] for each in groups]), element
 
-    def _planned(self, batch: int) -> PlannedBatch:
-        followed, planned = self._last
-        if batch == followed:
-            return planned
-        if batch < 0:
-            return PlannedBatch({}, 0)
-        return planned_batch(self._files, self._checkpoint, batch)
+    def _known(self) -> list[int]:
+        return planned_batches(self._files, self._checkpoint)
+
+    def _planned(self, batch: int) -> PlannedBatch | None:
+        try:
+            return planned_batch(self._files, self._checkpoint, batch)
+        except Py4JJavaError:
+            if batch in self._known():
+                raise
+            return None

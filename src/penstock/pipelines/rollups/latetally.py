@@ -14,13 +14,21 @@ from penstock.backbone.site import Site
 from penstock.core.graph import Graph, Pipeline
 from penstock.core.panes.panecounts import AHEAD, LATE
 from penstock.pipelines.checkpoint import Files, committed_batches
-from penstock.pipelines.progress import Progress, dropped_rows, observed, was_batch
+from penstock.pipelines.progress import (
+    Progress,
+    dropped_rows,
+    observed,
+    planned,
+    was_batch,
+)
 from penstock.pipelines.rollups.latesweeper import LateSweeper
 from penstock.pipelines.rollups.native import why_not_native
 
 __all__ = ["LateCount", "LateTally", "late_count"]
 
 _FILE = "rebuild-late.json"
+_AFTER_ALL = "~"
+"""Sorts behind every instant as text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +47,10 @@ class LateCount:
         number = f"{self.records:,}" if self.complete else f"at least {self.records:,}"
         return f"records late for its windows: {number}; a rebuild writes none to the ledger"
 
-    def counted(self, batch: int, records: int) -> "LateCount":
-        """Return the count with a finished batch."""
-        return replace(self, records=self.records + records, through=batch)
+    def counted(self, batch: int, records: int, *, batches: int = 1) -> "LateCount":
+        """Return the count with a finished batch, and others before it that were looked at."""
+        complete = self.complete and batches >= batch - self.through
+        return replace(self, records=self.records + records, complete=complete, through=batch)
 
     def resumed(self, done: Iterable[int]) -> "LateCount":
         """Return the count as it is when these batches are done."""
@@ -71,7 +80,13 @@ class LateTally:
         self._sweeper: LateSweeper | None = None
         if not why_not_native(pipeline):
             self._sweeper = LateSweeper(graph, pipeline, site, spark, checkpoint)
+            self._sweeper.begin_after(self._count.through)
         self._keep()
+
+    @property
+    def seen(self) -> tuple[int, str]:
+        """What stands before all progress of batches that were not counted yet."""
+        return self._count.through, _AFTER_ALL
 
     def follow(self, several: Iterable[Progress]) -> None:
         """Take note of finished batches; those that are known already count once."""
@@ -79,16 +94,20 @@ class LateTally:
         for progress in several:
             batch = progress["batchId"]
             if was_batch(progress) and batch > self._count.through:
-                self._count = self._count.counted(batch, self._late(progress))
+                records, batches = self._late(progress)
+                self._count = self._count.counted(batch, records, batches=batches)
         if self._count != before:
             self._keep()
 
-    def _late(self, progress: Progress) -> int:
+    def _late(self, progress: Progress) -> tuple[int, int]:
+        """Return how many records were late, and of how many batches that is known."""
         if self._sweeper is None:
             rows = observed(progress, LATE)
-            return sum((row[each] or 0) for row in rows for each in (LATE, AHEAD))
+            return sum((row[each] or 0) for row in rows for each in (LATE, AHEAD)), 1
         # Spark counts what it dropped after it has put records together.
-        return self._sweeper.count_batch(progress["batchId"]) if dropped_rows(progress) else 0
+        dropped = dropped_rows(progress) > 0
+        told = planned(progress)
+        return self._sweeper.count_batches(progress["batchId"], dropped=dropped, told=told)
 
     def _keep(self) -> None:
         self._files.write(self._file, json.dumps(asdict(self._count)))

@@ -2,6 +2,9 @@
 
 A window of Spark speaks once, when the watermark has passed its end. Where that is all that was
 declared, and Spark has the aggregates, it is several times faster than any machine in Python.
+
+Spark's watermark begins in 1970, and everything before it is late. Event times go through its
+windows with :data:`SHIFT` added, so that they begin with the year 1, and come out without it.
 """
 
 from collections.abc import Iterator
@@ -10,6 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
 
 from penstock.core.deadletter import HEADER_PREFIX
+from penstock.core.expression.times import MAX_MICROS, MIN_MICROS
 from penstock.core.graph import Data, OnLog, Pipeline, Stream
 from penstock.core.panes.aggregates import (
     Collect,
@@ -27,15 +31,17 @@ from penstock.core.panes.triggers import DEFAULT, AfterWatermark
 from penstock.core.panes.windows import FixedWindows, SlidingWindows
 from penstock.core.rollup.resolve import Measure, Rollup, rollup_of
 from penstock.core.schema import FieldType, ListOf, Scalar
-from penstock.pipelines.rollups.frame import TIME, group, plain_rows, value
+from penstock.pipelines.reading import observed_name
+from penstock.pipelines.rollups.frame import EVENT_AT, TIME, group, value, watermarked_rows
 from penstock.pipelines.sqltext import Sql, literal, name
 from penstock.pipelines.writing import log_rows
 
-__all__ = ["EVENT_AT", "WINDOW", "native_panes", "why_not_native", "window_of"]
+__all__ = ["SHIFT", "WINDOW", "native_panes", "why_not_native", "window_bounds", "window_of"]
 
-_MILLISECOND = 1000
-EVENT_AT = "_event_at"
+SHIFT = -MIN_MICROS
+"""What is added to event times on their way through Spark's windows, in microseconds."""
 WINDOW = "_window"
+_MILLISECOND = 1000
 _NATIVE = (Collect, Count, Distinct, First, Last, Max, Mean, Min, Sum, Variance)
 _LOW_HALF = 0xFFFFFFFF
 
@@ -105,27 +111,38 @@ def native_panes(
 ) -> DataFrame:
     """Return the records that Spark's own windows give, as the pane machine would write them."""
     rollup = rollup_of(pipeline)
-    plain = plain_rows(rows, data, rollup, observed=observed, placed=False)
     delay = rollup.rule.disorder // _MILLISECOND if rollup.rule else 0
-    stamped = plain.withColumn(EVENT_AT, F.timestamp_micros(TIME))
-    measured = (
-        stamped.withWatermark(EVENT_AT, f"{delay} milliseconds")
-        .groupBy(*(group(index) for index in range(len(rollup.groups))), window_of(rollup))
-        .agg(*(F.expr(text) for text in _aggregates(rollup)))
+    plain = watermarked_rows(
+        rows,
+        data,
+        rollup,
+        shift=SHIFT,
+        delay=f"{delay} milliseconds",
+        observed=observed or observed_name(pipeline.name, data),
+    )
+    groups = [group(index) for index in range(len(rollup.groups))]
+    measured = plain.groupBy(*groups, window_of(rollup, F.col(EVENT_AT))).agg(
+        *(F.expr(text) for text in _aggregates(rollup))
     )
     return _written(measured, rollup, into)
 
 
-def window_of(rollup: Rollup) -> Column:
-    """Return the windows that a row's :data:`EVENT_AT` is in, as Spark has them."""
+def window_of(rollup: Rollup, event_at: Column) -> Column:
+    """Return the windows that a shifted event time is in, as Spark has them."""
     windows = rollup.windowing.windows
     if not isinstance(windows, FixedWindows | SlidingWindows):
         raise TypeError(f"not natively: {windows}")
     period = windows.size if isinstance(windows, FixedWindows) else windows.period
     spans = [f"{span // _MILLISECOND} milliseconds" for span in (windows.size, period)]
-    offset = f"{windows.offset % period // _MILLISECOND} milliseconds"
+    offset = f"{(windows.offset + SHIFT) % period // _MILLISECOND} milliseconds"
     size, slide = spans
-    return F.window(F.col(EVENT_AT), size, slide, offset).alias(WINDOW)
+    return F.window(event_at, size, slide, offset).alias(WINDOW)
+
+
+def window_bounds() -> tuple[Sql, Sql]:
+    """Return the start and the end of a row's window in microseconds, as they were declared."""
+    start, end = (f"(unix_micros({WINDOW}.{each}) - {SHIFT}L)" for each in ("start", "end"))
+    return start, end
 
 
 def _aggregates(rollup: Rollup) -> Iterator[Sql]:
@@ -176,13 +193,14 @@ def _written(measured: DataFrame, rollup: Rollup, into: OnLog) -> DataFrame:
     groups = enumerate(rollup.groups)
     facts = ["'on_time' as pane", "0L as pane_index", "true as pane_last"]
     headers = "cast(null as array<struct<key: string, value: binary>>)"
+    start, end = window_bounds()
     if into.kind == "stream":
-        facts += ["false as withdrawn", f"{WINDOW}.end - interval 1 microsecond as at"]
+        facts += ["false as withdrawn", f"{_instant(f'{end} - 1')} as at"]
         headers = f"array({', '.join(_headers())})"
     frame = measured.selectExpr(
         *(f"{_back(group(index), each.type)} as {name(each.name)}" for index, each in groups),
-        f"{WINDOW}.start as window_start",
-        f"{WINDOW}.end as window_end",
+        f"{_instant(start)} as window_start",
+        f"{_instant(end)} as window_end",
         *(
             f"{_back(value(index), each.gives.type)} as {name(each.name)}"
             for index, each in enumerate(rollup.measures)
@@ -191,6 +209,11 @@ def _written(measured: DataFrame, rollup: Rollup, into: OnLog) -> DataFrame:
     )
     topic = f"{literal(into.topic.name)} as topic"
     return log_rows(frame, into).selectExpr(topic, "key", "value", f"{headers} as headers")
+
+
+def _instant(micros: Sql) -> Sql:
+    """Return an instant; a window that reaches out of time ends with it."""
+    return f"timestamp_micros(greatest(least({micros}, {MAX_MICROS}L), {MIN_MICROS}L))"
 
 
 def _headers() -> Iterator[Sql]:
