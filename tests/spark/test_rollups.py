@@ -298,15 +298,21 @@ def answers(table):
 
 
 def test_windows_speak_by_the_clock_while_no_record_comes(ground):
-    readings = Readings(ground, partitions=1)
+    readings = Readings(ground, partitions=2, idle_after="3s")
     early = readings.stream.window(fixed("1h"), by="device").trigger(
         on_watermark(early=every("2s"))
     )
     ground.app.stream(ground.topic("panes"), early.aggregate(n=count()))
+    # Only one of two partitions goes on; the other holds its windows open until it is silent.
+    minutes = readings.stream.window(fixed("1m"), by="device").aggregate(n=count())
+    ground.app.table(ground.topic("table"), minutes)
     ground.declare()
-    readings.send(reading("a", 1), reading("a", 2))
-    with ground.running(ground.topic("panes.windows")):
-        ground.wait("an early pane", lambda: [p["n"] for p in readings.panes()] == [2])
+    readings.send(*(reading(f"d{number}", 1) for number in range(8)))
+    with ground.running(ground.topic("panes.windows"), ground.topic("table.windows")):
+        ground.wait("early panes", lambda: [p["n"] for p in readings.panes()] == [1] * 8)
+        assert readings.table() == {}
+        readings.send(reading("d0", 3000))
+        ground.wait("the table", lambda: len(readings.table()) == 8)
 
 
 def test_a_changed_aggregation_is_refused_before_anything_is_touched(ground):

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
 from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -25,6 +26,7 @@ from penstock.services.deadletters import DeadLetters
 from penstock.services.instants import EPOCH, LAST, instant, micros
 from penstock.services.outputs import Send
 from penstock.services.panestate import PaneState
+from penstock.services.reactions import Hold
 from penstock.services.retries import Retries
 from penstock.services.step import Clock
 from penstock.services.tally import Tally
@@ -32,8 +34,10 @@ from penstock.services.tally import Tally
 if TYPE_CHECKING:
     from penstock.services.shelf import Shelf
 
-__all__ = ["PaneStep"]
+__all__ = ["DUE_KEYS", "PaneStep"]
 
+DUE_KEYS = 2_000
+"""About so many keys that are due are looked at in one go; a commit may come between two."""
 _DECLARATION = b"d"
 _FACTS = {
     **{kind: f"panes {kind.replace('_', ' ')}" for kind in PANE_KINDS},
@@ -56,7 +60,8 @@ class PaneStep:
         rollup = rollup_of(service)
         self.states = PaneState(shelf)
         self.tally = Tally()
-        self.deadline = inf  # not looked at: there is no user's code that could be slow
+        self.deadline = inf
+        """When to leave what is due for later, by the clock that only goes on."""
         self.retries = Retries(service.name, clock=clock)  # there is no user's code that could fail
         self._rollup = rollup
         self._clock = clock
@@ -96,52 +101,67 @@ class PaneStep:
         )
         self._see_times()
 
-    def run(self, topic: str, records: Iterable[RawRecord], send: Send) -> None:
-        """Handle records of one topic: those that came together are one moment."""
-        accept, read, believes = self._codecs[topic].accept, self._reader.read, self._believes
+    def run(self, topic: str, records: Iterable[RawRecord], send: Send) -> Hold | None:
+        """Handle records of one topic: those that came together are one moment.
+
+        Windows that a moment before has closed come first, and the records wait for them.
+        """
+        if not self._give_due(send):
+            return Hold(next(iter(records)).offset() or 0, self._clock(), unfinished=True)
+        accept, reader, believes = self._codecs[topic].accept, self._reader, self._believes
         clock = micros(self._clock())
         came: dict[str, Arrivals] = {}
         for raw in records:
             try:
-                found = read(accept(raw.key(), raw.value()), clock)
-                if found is not None:
-                    _check(found[1])
+                record = accept(raw.key(), raw.value())
+                time = reader.time(record, clock)
+                _check(time)
+                found = reader.read(record, time)
             except DataError as error:
                 self._dead_letters.bury(raw, error, send)
                 self.tally.dead_lettered += 1
                 continue
+            source = str(raw.partition() or 0)
+            if (arrivals := came.get(source)) is None:
+                arrivals = came[source] = Arrivals(clock=clock, source=source)
+            believed = believes(time, clock)
+            # Every record moves the watermark, also one that is not selected.
+            if believed and (arrivals.newest is None or time > arrivals.newest):
+                arrivals.newest = time
             if found is None:
                 self.tally.filtered += 1
                 continue
             self.tally.passed += 1
-            key, time, values = found
-            source = str(raw.partition() or 0)
-            if (arrivals := came.get(source)) is None:
-                arrivals = came[source] = Arrivals(clock=clock, source=source)
+            key, values = found
             origin = (source, raw.offset() or 0)
-            if believes(time, clock):
+            if believed:
                 arrivals.elements.setdefault(key, []).append((time, values, origin))
-                if arrivals.newest is None or time > arrivals.newest:
-                    arrivals.newest = time
             else:
                 arrivals.ahead.append((key, time, origin))
         if came:
-            self._send(self._running().take(came.values()), send)
+            self._send(self._running().take(came.values(), limit=DUE_KEYS), send)
+        return None
 
     def wakes_at(self) -> datetime | None:
         """Return when :meth:`tick` has something to do; None: nothing waits for the clock."""
-        if self._told is not None:
+        if self._told is not None or self._running().pending:
             return EPOCH
         moment = self._running().wakes()
         return None if moment is None or moment > LAST else instant(moment)
 
     def tick(self, send: Send) -> bool:
-        """Give the panes that the clock has made due, or an event time that was told."""
-        clock = micros(self._clock())
-        sources = self._running().sources or (str(self._number),)
+        """Give the panes that are due: by what came before, by the clock, or as was told.
+
+        What is left at the deadline is due again at once.
+        """
+        if not self._give_due(send):
+            return True
+        bucket, clock = self._running(), micros(self._clock())
+        sources = bucket.sources or (str(self._number),)
         told, self._told = self._told, None
         came = [Arrivals(clock=clock, source=each, newest=told) for each in sources]
-        self._send(self._running().take(came), send)
+        self._send(bucket.take(came, limit=DUE_KEYS), send)
+        self._give_due(send)
         return True
 
     def advance(self, event_time_at: datetime) -> None:
@@ -150,6 +170,15 @@ class PaneStep:
 
     def close(self) -> None:
         """End; the state is on the changelog."""
+
+    def _give_due(self, send: Send) -> bool:
+        """Give what is due, a slice at least; return whether all of it was given in time."""
+        bucket = self._running()
+        while bucket.pending:
+            self._send(bucket.more(DUE_KEYS), send)
+            if monotonic() >= self.deadline:
+                break
+        return not bucket.pending
 
     def _send(self, given: Given, send: Send) -> None:
         for name, count in pane_counts(given).items():

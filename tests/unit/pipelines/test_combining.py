@@ -24,6 +24,7 @@ from penstock.core.panes.windows import (
 )
 from penstock.core.rollup.reader import RollupReader
 from penstock.pipelines.rollups.combining import BUCKET, PAYLOAD, Beating, Combining
+from penstock.pipelines.rollups.frame import SELECTED
 
 rows = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("rollup_rows.py"))))
 SECOND = rows.SECOND
@@ -79,7 +80,7 @@ class OneByOne:
         for partition, own in groupby(sorted(given, key=itemgetter(0, 1)), itemgetter(0)):
             arrivals = Arrivals(clock=clock, source=str(partition), elements={}, ahead=[])
             for _, offset, time, ahead, record in own:
-                key, _, values = self.reader.read(record, clock)
+                key, values = self.reader.read(record, self.reader.time(record, clock))
                 if ahead:
                     arrivals.ahead.append((key, time, (str(partition), offset)))
                     continue
@@ -170,7 +171,7 @@ def test_combined_records_give_the_panes_of_single_ones(
         clock += passed
         given = []
         for partition, record in readings:
-            happened = reader.read(record, clock)[1]
+            happened = reader.time(record, clock)
             ahead = time == "event" and happened > clock + AHEAD_OF_CLOCK
             given.append((partition, offset, happened, ahead, record))
             offset += 1
@@ -193,6 +194,18 @@ def test_a_task_without_records_says_nothing_and_one_with_distrusted_ones_only_d
     assert [ahead for each in came for ahead in each.ahead] == [
         (RollupReader(rollup).read(far, 0)[0], 50 * SECOND, ["3", 7])
     ]
+
+
+def test_records_that_were_not_selected_move_the_watermark_and_nothing_else():
+    rollup = rows.declared(Windowing(windows=FixedWindows(SECOND)), "device", ("records",))
+    near, far = rows.Reading("a", rows.EPOCH), rows.Reading("b", rows.EPOCH)
+    given = [(0, 0, 0, False, near), (0, 1, 50 * SECOND, False, far), (0, 2, SECOND, True, far)]
+    table = rows.table(rollup, given, clock=0)
+    table = table.append_column(SELECTED, pa.array([True, False, False]))
+    (batch,) = Combining(rollup, (4,))(table.to_batches())
+    (came,) = map(unpack_arrivals, batch.column(PAYLOAD).to_pylist())
+    assert came.newest == 50 * SECOND
+    assert (list(came.partials), came.ahead) == ([RollupReader(rollup).read(near, 0)[0]], [])
 
 
 def test_every_bucket_hears_how_far_a_partition_has_come():

@@ -34,16 +34,14 @@ def by_value(rollup, readings):
     reader, combiner = RollupReader(rollup), rollup.measures[0].combiner
     held = {}
     for each in readings:
-        _, _, (found,) = reader.read(each, 0)
+        _, (found,) = reader.read(each, reader.time(each, 0))
         held[each.device] = combiner.add(held.get(each.device, combiner.zero()), found)
     return held
 
 
 def table_of(rollup, readings, *, chunks=1):
     reader = RollupReader(rollup)
-    given = [
-        (0, offset, reader.read(each, 0)[1], False, each) for offset, each in enumerate(readings)
-    ]
+    given = [(0, offset, reader.time(each, 0), False, each) for offset, each in enumerate(readings)]
     cuts = [given[index::chunks] for index in range(chunks)]
     return pa.concat_tables([rows.table(rollup, cut, clock=0) for cut in cuts])
 

@@ -2,8 +2,9 @@
 
 Each source's watermark follows the newest event time it has shown, its disorder behind. The
 slowest source holds the whole back until it has been silent for ``idle_after``. When all are silent
-the watermark stays, unless ``closes_after`` says after how long it goes on with the clock, so that
-the windows of an idle stream close. Event times too far ahead of the clock are not believed.
+none holds another back: it is that of the newest, whenever somebody looks, and stays there, unless
+``closes_after`` says after how long it goes on with the clock, so that the last windows of an idle
+stream close. Event times too far ahead of the clock are not believed.
 """
 
 from dataclasses import dataclass, field
@@ -83,13 +84,15 @@ class Watermark:
     def _reached(self, clock: int) -> int:
         awake = [source for source in self.sources.values() if not self._idle(source, clock)]
         if awake:
-            slowest = min(source.newest for source in awake)
-            return slowest if slowest == END else slowest - self.rule.disorder
+            return self._behind(min(source.newest for source in awake))
+        newest = self._behind(max(source.newest for source in self.sources.values()))
         silent = clock - max(source.seen_at for source in self.sources.values())
         if self.rule.closes_after is None or silent < self.rule.closes_after:
-            return self.value
-        newest = max(source.newest for source in self.sources.values())
-        return newest - self.rule.disorder + silent
+            return newest
+        return newest + silent
+
+    def _behind(self, newest: int) -> int:
+        return newest if newest == END else newest - self.rule.disorder
 
     def _idle(self, source: SourceTime, clock: int) -> bool:
         silent = clock - source.seen_at

@@ -49,20 +49,22 @@ class RollupReader:
         self._by_clock = rollup.rule is None
         self._time = event_time_of(rollup.schema)
 
-    def read(self, record: Any, clock: int) -> tuple[bytes, int, list[Any]] | None:
-        """Return the group's key, the time and the values; None: it was not selected.
+    def time(self, record: Any, clock: int) -> int:
+        """Return the event time, or the clock where windows are in processing time.
 
-        The time is the event time, or the clock where windows are in processing time; 0 where the
-        record has none.
+        It is 0 where the record has none.
         """
+        return clock if self._by_clock else self._time(record)
+
+    def read(self, record: Any, time: int) -> tuple[bytes, list[Any]] | None:
+        """Return the group's key and the values; None: it was not selected."""
         row = record
         for step in self._steps:
             row = step(row)
             if row is None:
                 return None
-        time = clock if self._by_clock else self._time(record)
         key = encode([plain(value(row)) for value, plain in self._groups])
-        return key, time, [measure(row, time) for measure in self._measures]
+        return key, [measure(row, time) for measure in self._measures]
 
 
 def event_time_of(schema: Schema) -> Callable[[Any], int]:

@@ -87,7 +87,7 @@ class PaneWire:
         for key, pane in given.panes:
             yield from self._pane(self._groups.unpack(key), pane, given.clock)
         for key, late in given.late:
-            yield self._late(key, late, given.watermark)
+            yield self._late(key, late)
         for ahead in given.ahead:
             yield self._ahead(ahead, given.clock)
 
@@ -113,7 +113,8 @@ class PaneWire:
     def _stream_record(
         self, groups: list[Any], pane: Pane, window: Window, value: list[Any], *, withdrawn: bool
     ) -> OutgoingRecord:
-        made = self._record(groups, pane, window, value, withdrawn, from_micros(pane.stamp))
+        at = _instant(pane.stamp) if self._instants else from_micros(pane.stamp)
+        made = self._record(groups, pane, window, value, withdrawn, at)
         numbers = (pane.index, pane.on_time_index)
         headers = _headers(pane.timing, numbers, last=pane.last, withdrawn=withdrawn)
         codec = self._codec
@@ -137,7 +138,7 @@ class PaneWire:
         values = (*groups, *self._window(window), *results, *facts, *rest)
         return self._make(**dict(zip(self._names, values, strict=True)))
 
-    def _late(self, key: bytes, late: LateElement, watermark: int) -> OutgoingRecord:
+    def _late(self, key: bytes, late: LateElement) -> OutgoingRecord:
         source, offset = late.origin
         start, end = late.window if self._instants else (None, None)
         return self._ledger(
@@ -149,7 +150,7 @@ class PaneWire:
             late_by_seconds=late.lateness / _SECOND,
             window_start=None if start is None else _instant(start),
             window_end=None if end is None else _instant(end),
-            watermark_at=from_micros(watermark),
+            watermark_at=from_micros(late.time + late.lateness),
         )
 
     def _ahead(self, ahead: Ahead, clock: int) -> OutgoingRecord:

@@ -28,7 +28,16 @@ from penstock.core.rollup.plainvalues import to_plain
 from penstock.core.rollup.reader import GroupKey
 from penstock.core.rollup.resolve import Rollup
 from penstock.core.schema import Scalar
-from penstock.pipelines.rollups.frame import AHEAD, CLOCK, OFFSET, PARTITION, TIME, group, value
+from penstock.pipelines.rollups.frame import (
+    AHEAD,
+    CLOCK,
+    OFFSET,
+    PARTITION,
+    SELECTED,
+    TIME,
+    group,
+    value,
+)
 from penstock.pipelines.rollups.vectors import vector_of
 
 __all__ = ["BUCKET", "PAYLOAD", "SCHEMA", "Beating", "Combining"]
@@ -111,9 +120,10 @@ class _Source:
         self._key = GroupKey(rollup.groups)
         self._groups = [group(index) for index in range(len(rollup.groups))]
         distrusted = rows.column(AHEAD)
-        self._ahead = rows.filter(distrusted)
-        self._rows = rows.filter(pc.invert(distrusted)) if self._ahead.num_rows else rows
-        self._newest: int | None = pc.max(self._rows.column(TIME)).as_py()
+        self._ahead = _selected(rows.filter(distrusted))
+        believed = rows.filter(pc.invert(distrusted)) if pc.any(distrusted).as_py() else rows
+        self._newest: int | None = pc.max(believed.column(TIME)).as_py()
+        self._rows = _selected(believed)
 
     def arrivals(self) -> Arrivals:
         """Return what every bucket hears of the source; its records are yet to be added."""
@@ -191,6 +201,11 @@ class _Source:
             return iter([alone] * rows.num_rows)
         columns = [rows.column(each).to_pylist() for each in self._groups]
         return (self._key.pack(list(each)) for each in zip(*columns, strict=True))
+
+
+def _selected(rows: pa.Table) -> pa.Table:
+    """Return the records that were selected: the others only move the watermark."""
+    return rows.filter(rows.column(SELECTED)) if SELECTED in rows.column_names else rows
 
 
 def _arrays(lists: pa.ChunkedArray) -> Iterator[Any]:

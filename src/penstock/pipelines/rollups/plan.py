@@ -40,9 +40,10 @@ def streamed_panes(
     rollup, to = rollup_of(pipeline), Destination.of(graph, pipeline)
     spark = rows.sparkSession
     numbers = bucket_numbers(spark, buckets)
-    plain = plain_rows(rows, _input(pipeline), rollup, observed=observed)
+    data = _input(pipeline)
+    plain = plain_rows(rows, data, rollup, observed=observed, heard=True)
     arrivals = plain.mapInArrow(Combining(rollup, numbers), SCHEMA)
-    if needs_beat(rollup):
+    if needs_beat(rollup, partitions=data.topic.partitions):
         arrivals = arrivals.union(_beats(spark, numbers))
     given = arrivals.groupBy(BUCKET).transformWithStateInPandas(
         PaneProcessor(rollup, to), OUTGOING, "append", "none"
@@ -73,10 +74,13 @@ def finished_panes(
     return arrivals.groupBy(BUCKET).applyInPandas(answers, OUTGOING)
 
 
-def needs_beat(rollup: Rollup) -> bool:
+def needs_beat(rollup: Rollup, *, partitions: int) -> bool:
     """Whether something may become due while no record comes."""
     rule = rollup.rule
-    return rule is None or rule.closes_after is not None or _delays(rollup.windowing.trigger)
+    if rule is None or rule.closes_after is not None or _delays(rollup.windowing.trigger):
+        return True
+    # A partition that falls silent lets the others go on, though no record comes of theirs either.
+    return rule.idle_after is not None and rule.follows == "slowest" and partitions > 1
 
 
 def bucket_numbers(spark: SparkSession, count: int) -> tuple[int, ...]:

@@ -29,13 +29,14 @@ def test_a_silent_source_stops_holding_it():
     assert mark.at(30) == 120
 
 
-def test_it_stays_when_all_sources_are_silent():
-    mark = Watermark(WatermarkRule(idle_after=30))
-    mark.see("a", 100, 0)
-    mark.see("b", 40, 0)
-    assert mark.at(10**6) == BEGINNING
-    mark.see("a", 110, 10**6)
-    assert mark.at(10**6) == 110
+def test_when_all_sources_are_silent_it_is_that_of_the_newest_whenever_somebody_looks():
+    for looks in ([30, 59, 10**6], [31, 10**6], [10**6]):
+        mark = Watermark(WatermarkRule(idle_after=30, disorder=5))
+        mark.see("a", 100, 0)
+        mark.see("b", 40, 29)
+        assert [mark.at(clock) for clock in looks][-1] == 95
+        mark.see("b", 50, 10**6)
+        assert mark.at(10**6) == 95
 
 
 def test_it_goes_on_with_the_clock_once_a_stream_that_closes_is_silent():

@@ -65,7 +65,8 @@ class Run:
     def take(self, *records):
         found = []
         for each in records:
-            key, time, values = self.reader.read(each, self.clock)
+            time = self.reader.time(each, self.clock)
+            key, values = self.reader.read(each, time)
             origin = ("3", self.offset)
             self.offset += 1
             believed = self.bucket._mark.rule.believes(time, self.clock)
