@@ -113,7 +113,21 @@ def _pattern(texts: Texts, depth: int) -> str:
     text = texts.make("string", depth)
     if texts.chance(0.5):
         pattern = texts.pick(
-            "a%", "%b", "%a%", "a_c", "%", "_", "abc", "", "a\\\\%b", "%😀%", "_%_", "%\\n%"
+            "a%",
+            "%b",
+            "%a%",
+            "a_c",
+            "%",
+            "_",
+            "abc",
+            "",
+            "a\\\\%b",
+            "%😀%",
+            "_%_",
+            "%\\n%",
+            "%a%b",
+            "a%_%c",
+            "%a%_b%",
         )
         return f"({text} {texts.pick('like', 'not like')} '{pattern}')"
     pattern = texts.pick(

@@ -172,7 +172,9 @@ def test_functions_of_texts(spark: SparkSession, tmp_path: Path):
         "split_part(s, 'a', 2)",
     ]
     texts += ["replace(s, 'a', t)", "length(s)", "startswith(s, 'a')", "endswith(s, '%')"]
-    texts += [f"s like '{pattern}'" for pattern in ("a%b", "%a_", r"%\\%%", "_", "%a%b%", "")]
+    texts += [
+        f"s like '{pattern}'" for pattern in ("a%b", "%a_", r"%\\%%", "_", "%a%b%", "", "%a%_%b")
+    ]
     patterns = [
         "a$",
         "^.$",
@@ -184,6 +186,10 @@ def test_functions_of_texts(spark: SparkSession, tmp_path: Path):
         "a\\n$",
         r"^\\w*\\W",
         "b{2,3}?$",
+        "(a+)+$",
+        "(a|b|ab)*$",
+        "a.*b.*$",
+        "[ab]+[^a]*$",
     ]
     texts += [f"s rlike '{pattern}'" for pattern in patterns]
 

@@ -4,6 +4,7 @@ The codec asks once for each record, wherever it is read, so a value that Arrow,
 has no room for is a dead letter on every engine:
 
 - an instant lies in the years 1 to 9999 in UTC too, and is at most 18 hours from UTC, as in Java;
+- a text holds a match of the pattern that its limits name;
 - a decimal has at most 20 digits before the point and 18 behind it, zeros at its ends not counted,
   and is not written with an exponent beyond 1,000.
 """
@@ -14,7 +15,8 @@ from decimal import Context, Decimal
 from operator import attrgetter
 from typing import Any
 
-from penstock.core.schema import FieldType, ListOf, MapOf, Nested, Scalar, Schema
+from penstock.core.expression.matching import searcher
+from penstock.core.schema import Field, FieldType, ListOf, MapOf, Nested, Scalar, Schema
 
 __all__ = [
     "DECIMAL_DIGITS",
@@ -58,7 +60,7 @@ def record_check(schema: Schema, *, instants: bool = True) -> Check | None:
     checks = [
         (field.name, check)
         for field in schema.fields
-        if (check := _check(field.type, instants=instants)) is not None
+        if (check := _field_check(field, instants=instants)) is not None
     ]
     if not checks:
         return None
@@ -82,11 +84,20 @@ def zones(schema: Schema) -> tuple[Callable[[Any], Any], Any] | None:
     Such records need no other check, and a service asks this of each. None where records hold more
     that is to be checked, or may lack an instant.
     """
-    checked = [field for field in schema.fields if _check(field.type, instants=True) is not None]
+    checked = [field for field in schema.fields if _field_check(field, instants=True) is not None]
     if not checked or any(each.type != Scalar("instant") or each.nullable for each in checked):
         return None
     read = attrgetter(*(f"{field.name}.tzinfo" for field in checked))
     return read, UTC if len(checked) == 1 else (UTC,) * len(checked)
+
+
+def _field_check(field: Field, *, instants: bool) -> Check | None:
+    pattern = field.limits.pattern if field.limits else None
+    if pattern is None:
+        return _check(field.type, instants=instants)
+    matches = searcher(pattern)
+    reason = f"Expected `str` matching regex {pattern!r}"
+    return lambda text: None if matches(text) else reason
 
 
 def _check(kind: FieldType, *, instants: bool) -> Check | None:

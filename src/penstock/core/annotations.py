@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import msgspec
 
 from penstock.core.admission import FIRST_MILLISECOND, LAST_MILLISECOND
+from penstock.core.expression.matching import searcher
 from penstock.core.schema import (
     Choice,
     Field,
@@ -49,13 +50,18 @@ def read_field(name: str, hint: Any, given: Any, *, event_time: bool = False) ->
     """Return a field of the schema and the annotation its codec is to enforce.
 
     ``given`` is the class's default, or ``msgspec.NODEFAULT``; ``event_time`` says that the field
-    is the event time of its record. TypeError: not a type for a record.
+    is the event time of its record. TypeError: not a type for a record. PatternError: its pattern
+    is none that every engine reads alike.
     """
     plain, bounds = _limits_of(hint)
     plain, nullable = _without_none(plain)
     if not bounds:
         plain, bounds = _limits_of(plain)
     kind, annotation = read_type(plain)
+    if bounds and bounds.pattern is not None:
+        if kind != Scalar("text"):
+            raise TypeError(f"a pattern is for texts, not for {kind}")
+        searcher(bounds.pattern)
     annotation = bounded(annotation, bounds, event_time=event_time)
     optional = nullable or given is not msgspec.NODEFAULT
     field = Field(
@@ -75,6 +81,8 @@ def bounded(annotation: Any, bounds: Limits | None, *, event_time: bool = False)
     An event time in milliseconds is bounded by the years that an instant may have.
     """
     said = bounds.to_json() if bounds else {}
+    # Patterns are matched by the codec: msgspec would ask Python's engine, which may take for ever.
+    said.pop("pattern", None)
     if annotation == Annotated[int, _INT64]:
         low, high = (FIRST_MILLISECOND, LAST_MILLISECOND) if event_time else _INT64_RANGE
         if said.get("gt", low) <= low:

@@ -22,6 +22,7 @@ from penstock.core.graph import (
 )
 from penstock.core.lakerules import lake_problems
 from penstock.core.options import UnreadableSpan
+from penstock.core.patternrules import pattern_problems
 from penstock.core.place import did_you_mean
 from penstock.core.rollup.rules import aggregation_problems
 from penstock.core.servicerules import service_problems
@@ -184,5 +185,6 @@ _RULES: tuple[Callable[[Graph], Iterator[Problem]], ...] = (
     aggregation_problems,
     lake_problems,
     archive_problems,
+    pattern_problems,
     _cycles,
 )

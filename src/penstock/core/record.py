@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar, dataclass_transform, get_type_hints
 import msgspec
 
 from penstock.core.annotations import SCHEMA_ATTRIBUTE, SUPPORTED, read_field
+from penstock.core.expression.pattern import PatternError
 from penstock.core.place import caller, did_you_mean
 from penstock.core.schema import Choice, Field, FieldType, Scalar, Schema
 from penstock.errors import Place, Problem
@@ -77,6 +78,11 @@ def _build(cls: type[T], key: tuple[str, ...], time: str | None, place: Place | 
         given = cls.__dict__.get(name, msgspec.NODEFAULT)
         try:
             field, annotation = read_field(name, hint, given, event_time=name == time)
+        except PatternError as problem:
+            text = f"{cls.__name__}.{name}: at {problem.offset + 1} in the pattern: {problem}"
+            advice = "docs/expressions.md says what a pattern may hold"
+            problems.append(Problem("record.pattern", text, advice, place))
+            field, annotation = Field(name=name, type=Scalar("text")), Any
         except TypeError as problem:
             hint_text = f"a field may be {SUPPORTED}"
             problems.append(

@@ -114,12 +114,13 @@ def limits(
     max_length: int | None = None,
     pattern: str | None = None,
 ) -> Limits:
-    """Bound the values of a field.
+    r"""Bound the values of a field.
 
     As in ``celsius: Annotated[float, limits(ge=-273.15)]``.
 
     A record outside its limits is dead-lettered by every engine. ``pattern`` is searched for in
-    the text, as ``re.search`` does; keep to what Java and Python regular expressions share.
+    the text, in time that grows with the text and no faster. It may hold what docs/expressions.md
+    says of ``rlike`` and means the same: ``\w`` and ``\d`` are ASCII.
     """
     return Limits(
         ge=ge, gt=gt, le=le, lt=lt, min_length=min_length, max_length=max_length, pattern=pattern
@@ -168,6 +169,12 @@ class Schema:
         """Whether a value of this type is anywhere in such records."""
         return any(field.holds(scalar) for field in self.fields)
 
+    def patterns(self, *, listed: bool = False) -> list[str]:
+        """Return the patterns of all limits in such records; or of those in lists and maps."""
+        own = [] if listed else [field.limits.pattern for field in self.fields if field.limits]
+        inner = [each for field in self.fields for each in _patterns(field.type, listed=listed)]
+        return [pattern for pattern in own if pattern is not None] + inner
+
     def to_json(self) -> dict[str, Any]:
         """Return the schema as plain JSON values, for the registry."""
         return {
@@ -195,6 +202,15 @@ def _holds(kind: FieldType, scalar: ScalarName) -> bool:
         case Nested(schema):
             return schema.holds(scalar)
     return kind == Scalar(scalar)
+
+
+def _patterns(kind: FieldType, *, listed: bool) -> list[str]:
+    match kind:
+        case ListOf(inner) | MapOf(inner):
+            return _patterns(inner, listed=False)
+        case Nested(schema):
+            return schema.patterns(listed=listed)
+    return []
 
 
 def _field_to_json(field: Field) -> dict[str, Any]:

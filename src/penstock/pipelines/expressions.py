@@ -12,16 +12,20 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from penstock.core.expression import Expression
+from penstock.core.expression.matching import is_plain_like, like_to_regex
 from penstock.core.expression.operations import APART, OPERATIONS, Operation
 from penstock.core.expression.times import days_of, micros_of
 from penstock.core.expression.tree import Call, Field, Literal, Member, Node, walk
 from penstock.core.expression.types import BIGINT, VOID
+from penstock.pipelines.patterns import register_search, searched
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
 __all__ = ["column", "spark_sql"]
 
+_END = r"\z"
+"""How Java writes the end of a text."""
 _PLAIN_TEXT = re.compile(r"[A-Za-z0-9 _.,:/-]*")
 
 
@@ -31,8 +35,9 @@ def column(expression: Expression) -> "Column":
     It means the same whether or not the session is in ANSI mode, and never fails on a record; the
     session's time zone must be UTC, as that of ``pipelines.session`` is.
     """
-    from pyspark.sql import functions
+    from pyspark.sql import SparkSession, functions
 
+    register_search(SparkSession.active())
     return functions.expr(spark_sql(expression))
 
 
@@ -54,6 +59,12 @@ def _sql(node: Node) -> str:
 
 
 def _call(node: Call) -> str:
+    match node:
+        case Call("rlike", (text, Literal(str() as pattern))):
+            return searched(_sql(text), pattern, written=_text(pattern))
+        case Call("like", (text, Literal(str() as pattern))) if not is_plain_like(pattern):
+            # Spark's own LIKE goes back and tries again at each percent sign.
+            return f"rlike({_sql(text)}, {_text(like_to_regex(pattern, end=_END))})"
     operation = OPERATIONS[node.name]
     arguments = [
         APART[operation.merges].format(_sql(argument))

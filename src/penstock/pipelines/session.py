@@ -31,6 +31,7 @@ from penstock.machine.java import find_java, spark_java_home
 from penstock.machine.places import Places
 from penstock.machine.ports import LOOPBACK
 from penstock.pipelines.cluster import CLUSTER_SHUFFLES, cluster_options, is_local, python_path
+from penstock.pipelines.patterns import register_search
 from penstock.pipelines.scratch import Scratch
 
 __all__ = [
@@ -96,7 +97,7 @@ def session(
     """
     # The active session is a thread's own; the context is the process's.
     if SparkContext._active_spark_context is not None:  # noqa: SLF001 - there is no public way
-        yield SparkSession.builder.getOrCreate()
+        yield register_search(SparkSession.builder.getOrCreate())
         return
     files = _Files.of(places, name)
     try:
@@ -141,7 +142,7 @@ def session_log() -> Path | None:
 
 def session_beside(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
     """Return another session of the same Spark, with settings and views of its own."""
-    found = spark.newSession()
+    found = register_search(spark.newSession())
     for key, value in settings.items():
         found.conf.set(key, value)
     return found
@@ -175,7 +176,7 @@ def _start(settings: SparkSettings, files: _Files, *, name: str, held: int = 0) 
         raise
     # Where no stream was ever started, state in a batch misses what only this sets up.
     found.streams.active  # noqa: B018 - asked for its effect
-    return found
+    return register_search(found)
 
 
 def _quieten() -> None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from penstock.core.admission import FIRST_MILLISECOND, LAST_MILLISECOND, MAX_EXPONENT
 from penstock.core.schema import Choice, FieldType, Limits, Scalar
+from penstock.pipelines.patterns import searched
 from penstock.pipelines.schema import DECIMAL
 from penstock.pipelines.sqltext import Sql, all_of, any_of, coalesce, literal, matches, when
 
@@ -162,12 +163,12 @@ def within(value: Sql, kind: FieldType, limits: Limits | None) -> Sql:
         "lt": f"{value} < {{}}",
         "min_length": f"{length} >= {{}}",
         "max_length": f"{length} <= {{}}",
-        "pattern": f"rlike({value}, {{}})",
     }
-    return all_of(
-        *(
-            condition.replace("{}", literal(bound))
-            for name, condition in conditions.items()
-            if (bound := getattr(limits, name)) is not None
-        )
-    )
+    found = [
+        condition.replace("{}", literal(bound))
+        for name, condition in conditions.items()
+        if (bound := getattr(limits, name)) is not None
+    ]
+    if limits.pattern is not None:
+        found.append(searched(value, limits.pattern, written=literal(limits.pattern)))
+    return all_of(*found)

@@ -127,6 +127,8 @@ def _good(value: Sql, kind: FieldType, field: Field | None = None, depth: int = 
         case Nested(schema):
             parts = [(f"{value}.{name(each.name)}", each) for each in schema.fields]
             good = all_of(good, *(_good(part, each.type, each, depth) for part, each in parts))
+            times = [part for part, each in parts if holds_milliseconds(schema, each.name)]
+            good = all_of(good, *(event_time(part).ok for part in times))
     if field is None:
         return good
     good = all_of(good, within(value, kind, field.limits))

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from typing import Annotated
 
 import pytest
 
-from penstock import App, Output, State, count, day, feedback, fixed, real_time, record
+from penstock import App, Output, State, count, day, feedback, fixed, limits, real_time, record
 from penstock.core.check import check
 
 
@@ -220,6 +221,40 @@ def undeclared_cycle(app):
     def echo(event: Event) -> Event: ...
 
 
+def slow_pattern_in_real_time(app):
+    @record()
+    class Named:
+        name: Annotated[str, limits(pattern="(a+)+$")]
+
+    one, two = app.stream("slow-one", Named), app.stream("slow-two", Event)
+
+    @app.pipeline(reads=one, writes=two, trigger=real_time())
+    def quick(frame): ...
+
+
+def slow_pattern_in_a_list(app):
+    @record()
+    class Named:
+        name: Annotated[str, limits(pattern="(a+)+$")]
+
+    @record()
+    class Names:
+        names: list[Named]
+
+    one, two = app.stream("listed-one", Event), app.stream("listed-two", Names)
+
+    @app.pipeline(reads=one, writes=two)
+    def listed(frame): ...
+
+
+def pattern_of_python_alone(app):
+    @record()
+    class Worded:
+        name: Annotated[str, limits(pattern=r"\bword\b")]
+
+    app.stream("worded", Worded)
+
+
 MISTAKES = {
     duplicate_name: "name.twice",
     invalid_name: "name.invalid",
@@ -258,6 +293,9 @@ MISTAKES = {
     undeclared_stream: "part.undeclared",
     wrong_number_of_frames: "pipeline.parameters",
     real_time_lake: "pipeline.real-time",
+    slow_pattern_in_real_time: "pipeline.pattern",
+    slow_pattern_in_a_list: "pipeline.pattern",
+    pattern_of_python_alone: "record.pattern",
     undeclared_cycle: "graph.cycle",
 }
 

@@ -10,8 +10,8 @@ from datetime import date, datetime
 from decimal import Decimal as DecimalValue
 from typing import Any, ClassVar
 
+from penstock.core.expression.matching import PLAIN_LIKE, like_matcher, searcher
 from penstock.core.expression.operations import OPERATIONS, Operation
-from penstock.core.expression.pattern import like_to_regex, regex_to_python
 from penstock.core.expression.tree import Call, Field, Literal, Member, Node
 from penstock.core.expression.types import BOOLEAN, DOUBLE, Decimal
 
@@ -24,7 +24,6 @@ _MAX_PARENTHESES = 80
 """Python's parser takes 200 open at a time; past this many a piece becomes a statement."""
 
 _ATOM = re.compile(r"[a-z]?[0-9]+|None|True|False")
-_LIKE = re.compile(r"(%?)((?:[^%_\\]|\\.)*)(%?)", re.DOTALL)
 _SIGNS = {
     "equal": "==",
     "not_equal": "!=",
@@ -183,12 +182,10 @@ class Emitter:
     def _matched(self, node: Call, source: str) -> str:
         pattern = node.arguments[1].value if isinstance(node.arguments[1], Literal) else ""
         if node.name == "rlike":
-            search = re.compile(regex_to_python(pattern), re.ASCII).search
-            return f"({self._constant(search)}({source}) is not None)"
-        plain = _LIKE.fullmatch(pattern)
+            return f"{self._constant(searcher(pattern))}({source})"
+        plain = PLAIN_LIKE.fullmatch(pattern)
         if plain is None:
-            match = re.compile(like_to_regex(pattern)).fullmatch
-            return f"({self._constant(match)}({source}) is not None)"
+            return f"{self._constant(like_matcher(pattern))}({source})"
         before, text, after = plain.groups()
         text = repr(re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL))
         if before and after:

@@ -15,8 +15,9 @@ from penstock.core.expression.coercion import (
     to_common,
     widen,
 )
+from penstock.core.expression.matching import searcher
 from penstock.core.expression.numbers import BIGINT_MAX, BIGINT_MIN
-from penstock.core.expression.pattern import PatternError, normal_like, regex_to_python
+from penstock.core.expression.pattern import PatternError, normal_like
 from penstock.core.expression.tree import Literal, Node
 from penstock.core.expression.types import (
     BIGINT,
@@ -227,7 +228,7 @@ def _like(name: str, arguments: tuple[Node, ...]) -> Node:
     pattern, *escape = (str(node.value) for node in constants if isinstance(node, Literal))
     try:
         if name == "rlike":
-            regex_to_python(pattern)
+            searcher(pattern)
         elif escape and len(escape[0]) != 1:
             raise RuleError("ESCAPE takes one character")
         else:
