@@ -14,13 +14,14 @@ from typing import Any, TypeAlias, TypedDict
 
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.backbone.logrecord import Partition, RawRecord
+from penstock.backbone.logreader import LogReader
+from penstock.backbone.logrecord import LogRecord, Partition, RawRecord
 from penstock.backbone.positions import PositionStore, position_group
 from penstock.backbone.site import Site
 from penstock.backbone.topics import Topics
 from penstock.backbone.transactions import TransactionalProducer
 from penstock.core.codec import JsonCodec
-from penstock.core.deadletter import Coordinates, dead_letter_headers
+from penstock.core.deadletter import Coordinates, dead_letter_headers, read_letter
 from penstock.core.graph import Graph, OnLog, Pipeline, RealTime
 from penstock.errors import DataError
 from penstock.pipelines.checkpoint import Offsets
@@ -128,12 +129,35 @@ class Sweeper:
             self._transaction()
             position = dict(PositionStore(self._site.connection).read(self._name))
             topics = Topics(self._site.connection)
-            for topic in self._inputs:
-                for number, (low, _) in topics.ends(topic).items():
-                    at = (topic, number)
-                    position[at] = max(low, position.get(at, 0), self._after.get(at, 0))
+            ends = {
+                (topic, number): span
+                for topic in self._inputs
+                for number, span in topics.ends(topic).items()
+            }
+            if any(high > low and at not in position for at, (low, high) in ends.items()):
+                position = self._written_before() | position
+            for at, (low, _) in ends.items():
+                position[at] = max(low, position.get(at, 0), self._after.get(at, 0))
             self._position = position
         return self._position
+
+    def _written_before(self) -> Offsets:
+        """Return the offsets behind the last letters: a cluster forgets positions after a while.
+
+        Letters are written in the order of each partition, so all before the last were looked at.
+        """
+        found: Offsets = {}
+        for record in LogReader(self._site.connection).read(self._into):
+            part, place = self.origin(record)
+            if part == self._pipeline.name and place.topic in self._inputs:
+                at = place.topic, place.partition
+                found[at] = max(found.get(at, 0), place.offset + 1)
+        return found
+
+    def origin(self, record: LogRecord) -> tuple[str, Coordinates]:
+        """Return by which part, and for which record, something was written."""
+        letter = read_letter(record.key, record.value, record.headers)
+        return letter.part, letter.coordinates
 
     def found(self, rows: DataFrame, data: OnLog) -> Iterator[Found]:
         """Yield what is to be written, in the order of each partition."""

@@ -1,14 +1,17 @@
 """The output of a rebuilt pipeline, put in the place of the old one.
 
 Nobody else writes the output at this moment. Each of these may be killed and called again: what was
-done is then found done, and readers of committed records have seen the old output or the new one.
+done is then found done. Readers of committed records see the old output or the new one; of a table
+whose difference takes longer than a transaction may last, some keys of both for a while.
 """
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from itertools import islice
 from typing import Any
 
+from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
@@ -25,13 +28,15 @@ from penstock.pipelines.laketable import is_conflict, make_table, table_exists
 from penstock.pipelines.reading import topic_rows
 from penstock.pipelines.writers import NO_MORE
 
-__all__ = ["append_stream", "replace_lake", "replace_table"]
+__all__ = ["append_stream", "replace_lake", "replace_table", "write_changes"]
 
 SWITCH_LIMIT = timedelta(minutes=15)
-"""How long the difference of a table may take to be written; no broker allows more by default."""
+"""How long a transaction may last; no broker allows more by default."""
+WHOLE_LIMIT = timedelta(minutes=10)
+"""How long the difference of a table may take to be written at once."""
 
-_COPIED_RECORDS = 10_000
-"""In one transaction."""
+_COPIED_RECORDS, _COPIED_BYTES = 10_000, 8 << 20
+"""At most in one transaction, but for one record that is larger."""
 _COMMITS = 10
 """How often a commit is tried that another one came before."""
 
@@ -39,25 +44,53 @@ _COMMITS = 10
 def replace_table(
     spark: SparkSession, connection: Connection, name: str, *, old: str, new: str
 ) -> int:
-    """Make a table equal to another, in one transaction; return how many keys were different.
+    """Make a table equal to another; return how many keys were different.
 
-    Keys that are new or have another value are written, those that are no more are deleted.
+    Keys that are new or have another value are written, those that are no more are deleted. See
+    ``write_changes`` for how much of it is one transaction.
     """
-    count = 0
     with TransactionalProducer(connection, name, timeout=SWITCH_LIMIT) as producer:
         # Only now the tables stand: whoever was killed here has its transaction ended.
         before, after = (_latest(spark, connection, topic) for topic in (old, new))
         joined = before.alias("old").join(after.alias("new"), "key", "full_outer")
         changes = joined.where("not (old.value <=> new.value)").select("key", "new.value")
-        for row in changes.toLocalIterator():
-            if not count:
-                producer.begin()
-            value = None if row["value"] is None else bytes(row["value"])
-            producer.send(old, key=bytes(row["key"]), value=value)
-            count += 1
-        if count:
+        # Computed first: the time of a transaction is for writing alone.
+        changes = changes.persist(StorageLevel.DISK_ONLY)
+        try:
+            changes.count()
+            return write_changes(producer, map(_change, changes.toLocalIterator()), into=old)
+        finally:
+            changes.unpersist()
+
+
+def write_changes(
+    producer: TransactionalProducer,
+    changes: Iterable[tuple[bytes, bytes | None]],
+    *,
+    into: str,
+    clock: Callable[[], float] = time.monotonic,
+) -> int:
+    """Write keys and values, a null deletes; return how many.
+
+    They are one transaction, unless they take longer than ``WHOLE_LIMIT``: then several, of which
+    none outlives its time. Whoever was interrupted in between finds the rest by comparing again.
+    """
+    count, began_at = 0, 0.0
+    for key, value in changes:
+        if not producer.in_transaction:
+            producer.begin()
+            began_at = clock()
+        producer.send(into, key=key, value=value)
+        count += 1
+        if clock() - began_at >= WHOLE_LIMIT.total_seconds():
             producer.commit()
+    if producer.in_transaction:
+        producer.commit()
     return count
+
+
+def _change(row: Any) -> tuple[bytes, bytes | None]:
+    return bytes(row["key"]), None if row["value"] is None else bytes(row["value"])
 
 
 def append_stream(connection: Connection, name: str, *, old: str, new: str) -> int:
@@ -72,11 +105,22 @@ def append_stream(connection: Connection, name: str, *, old: str, new: str) -> i
         for number, (low, high) in topics.ends(new, committed=True).items():
             begin = done.get((new, number), low)
             if begin < high:
-                records = reader.read(new, start=Offset(begin), partitions=[number])
-                while chunk := list(islice(records, _COPIED_RECORDS)):
+                records = iter(reader.read(new, start=Offset(begin), partitions=[number]))
+                while chunk := _chunk(records):
                     _append(producer, chunk, name, into=old)
                     count += len(chunk)
     return count
+
+
+def _chunk(records: Iterator[LogRecord]) -> list[LogRecord]:
+    chunk: list[LogRecord] = []
+    size = 0
+    for record in islice(records, _COPIED_RECORDS):
+        chunk.append(record)
+        size += len(record.key or b"") + len(record.value or b"")
+        if size >= _COPIED_BYTES:
+            break
+    return chunk
 
 
 def _append(

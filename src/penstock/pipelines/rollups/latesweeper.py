@@ -11,12 +11,15 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+import msgspec
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
 
+from penstock.backbone.logrecord import LogRecord
 from penstock.backbone.site import Site
 from penstock.backbone.topics import Topics
+from penstock.core.deadletter import Coordinates
 from penstock.core.graph import Graph, OnLog, Pipeline
 from penstock.core.panes.bucket import Given
 from penstock.core.panes.pane import LateElement
@@ -42,6 +45,15 @@ __all__ = ["LateSweeper"]
 
 _MILLISECOND = 1000
 _LOG = logging.getLogger("penstock.pipelines")
+
+
+class _Entry(msgspec.Struct):
+    """What of an entry says where its record stood."""
+
+    part: str = ""
+    topic: str = ""
+    partition: int = -1
+    offset: int = -1
 
 
 class LateSweeper(Sweeper):
@@ -128,6 +140,11 @@ class LateSweeper(Sweeper):
     def found_quickly(self, topic: str, over: OffsetRange) -> Iterator[Found] | None:  # noqa: ARG002
         """Return None: only Spark knows what it took for late."""
         return None
+
+    def origin(self, record: LogRecord) -> tuple[str, Coordinates]:
+        """Return whose window an entry of the ledger is about, and which record."""
+        said = msgspec.json.decode(record.value or b"{}", type=_Entry)
+        return said.part, Coordinates(said.topic, said.partition, said.offset)
 
     def found(self, rows: DataFrame, data: OnLog) -> Iterator[Found]:
         """Yield the records that were late, once for each window that did not take them."""
