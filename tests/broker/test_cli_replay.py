@@ -8,7 +8,7 @@ from penstock.backbone.producer import Producer
 from penstock.cli.main import main
 
 APP = """
-from penstock import App, State, record
+from penstock import App, State, count as number_of, fixed, on_error, record, retry
 from penstock.connectors import keyboard
 
 app = App("{name}")
@@ -38,6 +38,28 @@ def count(given: Word | Reset, total: State[int]) -> Count:
 """
 
 
+LIVE = """
+FAILS = [1]
+
+@record(key="word", time="at")
+class Said:
+    word: str
+    at: int
+
+said = app.stream("{name}.said", Said, partitions=1)
+echoes = app.stream("{name}.echoes", Said, partitions=1)
+windows = said.window(fixed("1s"), by="word").aggregate(n=number_of())
+app.stream("{name}.panes", windows, on="services", partitions=1)
+
+@app.service(reads=said, writes=echoes, errors=on_error(process=retry(3)))
+async def echo(given: Said) -> Said:
+    if given.at == 1000 and FAILS:
+        FAILS.pop()
+        raise OSError("away for a moment")
+    return given
+"""
+
+
 @pytest.fixture
 def name(topic):
     return topic.name("replay")
@@ -48,7 +70,7 @@ def penstock(kafka, tmp_path, monkeypatch, capsys, name):
     """Give the command, connected to the test's broker, in a project with the application."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PENSTOCK_KAFKA_BOOTSTRAP", kafka.bootstrap)
-    (tmp_path / "replay_app.py").write_text(APP.format(name=name))
+    (tmp_path / "replay_app.py").write_text((APP + LIVE).format(name=name))
     path = list(sys.path)
 
     def run(*words: str) -> tuple[int, str, str]:
@@ -120,3 +142,22 @@ def test_what_cannot_be_replayed_is_refused(penstock, name):
     code, _, err = penstock("replay", "replay_app.py", "--part", "count", "--as", "a b")
     assert code == 1
     assert "choose another label" in err
+
+
+def test_async_services_retries_and_windows_run_over_the_past_too(penstock, kafka, name):
+    times = (0, 1000, 2000, 300_000)
+    with Producer(kafka) as producer:
+        for at in times:
+            value = msgspec.json.encode({"word": "a", "at": at})
+            producer.send(f"{name}.said", key=b"a", value=value)
+    words = ("replay", "replay_app.py", "--json", "--as", "again", "--part")
+    code, out, err = penstock(*words, "echo")
+    assert code == 0, err
+    counts = msgspec.json.decode(out)["counts"]
+    assert (counts["received"], counts["passed"], counts["dead_lettered"]) == (4, 4, 0)
+    echoes = LogReader(kafka).read(f"{name}.echoes.replay.again")
+    assert [msgspec.json.decode(found.value or b"")["at"] for found in echoes] == list(times)
+    code, out, err = penstock(*words, f"{name}.panes.windows")
+    assert code == 0, err
+    assert msgspec.json.decode(out)["results"][0] == f"{name}.panes.replay.again"
+    assert len(list(LogReader(kafka).read(f"{name}.panes.replay.again"))) >= 3

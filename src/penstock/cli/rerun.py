@@ -2,29 +2,28 @@
 
 State starts empty, so the results are those of the range alone. The records of several inputs are
 handled in the order of their timestamps, partition by partition; results are written at least
-once, to topics that nobody else writes.
+once, to topics that nobody else writes. What handles them is the task that a worker runs.
 """
 
-import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import islice
-from typing import Any
+from time import sleep
 
 from penstock.backbone.connection import Connection
-from penstock.backbone.logrange import EARLIEST, LATEST, End, Last, Start
+from penstock.backbone.logrange import EARLIEST, LATEST, End, Instant, Last, Latest, Start
 from penstock.backbone.logreader import LogReader
-from penstock.backbone.logrecord import RawRecord
+from penstock.backbone.logrecord import Partition, RawRecord
 from penstock.backbone.logspan import starts, stops
 from penstock.backbone.producer import Producer
 from penstock.backbone.topics import Topics
 from penstock.core.graph import Graph, OnLog, Service
 from penstock.core.report import Counts
-from penstock.core.topic import TopicSpec, topic_name_problem
+from penstock.core.topic import topic_name_problem
 from penstock.errors import ConfigurationError
-from penstock.services.step import Step
+from penstock.services.replay import Replay, ReplayDelivery
 from penstock.services.tally import total
+from penstock.services.task import share_of
 
 __all__ = [
     "Range",
@@ -34,8 +33,6 @@ __all__ = [
     "rerun_service",
     "result_name",
 ]
-
-_BATCH = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,64 +103,54 @@ def rerun_service(
 
     Raises ConfigurationError ``replay.exists`` where a replay of this label has left results.
     """
-    written = [data.topic for data in service.writes] + [graph.dead_letters]
+    ledger = [graph.late_records] if service.aggregation is not None else []
+    written = [*(data.topic for data in service.writes), *ledger, graph.dead_letters]
     results = {spec.name: replace(spec, name=result_name(spec.name, label)) for spec in written}
     dead = results[graph.dead_letters.name].name
     named = tuple(spec.name for spec in results.values() if spec.name != dead)
     refuse_existing(connection, named, label=label)
     Topics(connection).declare(list(results.values()))
     tallies: list[Counts] = []
-    done = 0
     with Producer(connection) as producer:
-        send = _sender(producer, results)
-        for number in range(max(data.topic.partitions for data in service.reads)):
-            step = Step(graph, service, clock=lambda: datetime.now(UTC))
-            records = _merged(connection, service.reads, number, over)
-            while batch := list(islice(records, _BATCH)):
-                for topic, several in _runs(batch):
-                    step.run(topic, several, send)
-                done += len(batch)
-                progress(done)
-            step.tally.commit()
-            tallies.append(step.tally.committed())
+        delivery = ReplayDelivery(
+            producer.send,
+            names={name: spec.name for name, spec in results.items()},
+            flush=producer.flush,
+        )
+        for share in _shares(connection, service):
+            done = total(*tallies).received
+            several = Replay(
+                graph,
+                service,
+                {partition: _records(connection, partition, over) for partition in share},
+                delivery=delivery,
+                wait=sleep,
+                progress=lambda handled, done=done: progress(done + handled),  # type: ignore[misc]
+            )
+            tallies.append(several.run(end_at=_end_at(over.end)))
     return Rerun(total(*tallies), named, dead)
 
 
-def _sender(producer: Producer, results: dict[str, TopicSpec]) -> Any:
-    def send(topic: str, /, **record: Any) -> None:
-        producer.send(results[topic].name, **record)
-
-    return send
-
-
-def _merged(
-    connection: Connection, inputs: tuple[OnLog, ...], number: int, over: Range
-) -> Iterator[RawRecord]:
-    """Give the records of one partition number of all inputs in the order of their timestamps."""
-    reader = LogReader(connection)
-    several = [
-        _flat(reader, data.topic.name, number, over)
-        for data in inputs
-        if number < data.topic.partitions
-    ]
-    return heapq.merge(*several, key=lambda raw: raw.timestamp()[1])
+def _shares(connection: Connection, service: Service) -> list[list[Partition]]:
+    """Return the partitions that one task of the service handles together, for each of them."""
+    shares: dict[str, list[Partition]] = {}
+    for topic in (data.topic.name for data in service.reads):
+        for number in sorted(Topics(connection).ends(topic, committed=True)):
+            shares.setdefault(share_of(service, (topic, number)), []).append((topic, number))
+    return list(shares.values())
 
 
-def _flat(reader: LogReader, topic: str, number: int, over: Range) -> Iterator[RawRecord]:
-    batches = reader.batches(
+def _records(connection: Connection, partition: Partition, over: Range) -> Iterator[RawRecord]:
+    topic, number = partition
+    batches = LogReader(connection).batches(
         topic, start=over.start, end=over.end, partitions=[number], when_trimmed="skip"
     )
     for batch in batches:
         yield from batch
 
 
-def _runs(batch: list[RawRecord]) -> Iterator[tuple[str, list[RawRecord]]]:
-    """Cut a batch where its topic changes."""
-    topic, several = "", list[RawRecord]()
-    for raw in batch:
-        if several and raw.topic() != topic:
-            yield topic, several
-            several = []
-        topic = raw.topic() or ""
-        several.append(raw)
-    yield topic, several
+def _end_at(end: End) -> datetime | None:
+    """Return up to when the clock goes on behind the last record; None: it does not."""
+    if isinstance(end, Instant):
+        return end.at
+    return datetime.now(UTC) if isinstance(end, Latest) else None
