@@ -12,7 +12,6 @@ import pytest
 from penstock.backbone.admin import topic_partitions
 from penstock.backbone.positions import memberless
 from penstock.backbone.transactions import TransactionalProducer
-from penstock.services.delivery import TRANSACTION_TIMEOUT
 
 kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("service_worker.py"))))
 
@@ -138,10 +137,9 @@ def test_a_service_stops_in_time_while_its_broker_is_away(mortal_broker):
 def test_offsets_that_a_dead_worker_left_half_committed_hold_nobody_up(kafka, app):
     """Killed between handing in its offsets and the commit: the group waits for neither."""
     kit.send_words(kafka, app, ["a", "b"] * 50)
+    timeout = kit.SETTINGS.services.transaction_timeout
     for partition in (0, 1):
-        dead = TransactionalProducer(
-            kafka, f"{app.name}.count.{partition}", timeout=TRANSACTION_TIMEOUT
-        )
+        dead = TransactionalProducer(kafka, f"{app.name}.count.{partition}", timeout=timeout)
         dead.begin()
         dead.send(app.counts.topic.name, key=b"a", value=b'{"word":"a","count":999}')
         dead._sender.client.send_offsets_to_transaction(
@@ -152,7 +150,7 @@ def test_offsets_that_a_dead_worker_left_half_committed_hold_nobody_up(kafka, ap
     began = time.monotonic()
     with kit.InThread(kafka, app, "count") as running:
         kit.eventually(lambda: running.has("count", passed=100), what="all words counted")
-        assert time.monotonic() - began < TRANSACTION_TIMEOUT.total_seconds() / 2
+        assert time.monotonic() - began < timeout.total_seconds() / 2
     assert kit.differences(kit.recounted(kafka, app), kit.counted(kafka, app)) == []
 
 

@@ -63,6 +63,7 @@ class Consumer:
         self._starts: dict[Partition, int] = {}
         self._first_starts: dict[Partition, int] = {}
         self._ends: dict[Partition, int] = {}
+        self._gaps: dict[Partition, int] = {}
         self._in_listener = False
         self._dead = False
         self._closed = False
@@ -86,6 +87,7 @@ class Consumer:
         Must be called again within the poll interval of the membership.
         """
         self._require_life()
+        self._pass_gaps()
         try:
             messages = take(self._client, count=count, timeout=timeout)
         except KafkaException as error:
@@ -165,6 +167,7 @@ class Consumer:
                     cause(error), doing=f"seeking {at.topic}[{at.partition}]"
                 ) from error
             self._starts[at.topic, at.partition] = at.offset
+            self._gaps.pop((at.topic, at.partition), None)
 
     def pause(self, partitions: Collection[Partition]) -> None:
         """Hand over no records of these partitions, and fetch none ahead, until resumed."""
@@ -275,6 +278,7 @@ class Consumer:
             for partition in partitions:
                 self._starts.pop(partition, None)
                 self._ends.pop(partition, None)
+                self._gaps.pop(partition, None)
                 self._first_starts.pop(partition, None)
             if self._membership.strategy == "cooperative":
                 client.incremental_unassign(taken)
@@ -300,18 +304,24 @@ class Consumer:
                 self._ends[partition] = message.offset() or 0
                 continue
             if error.code() == KafkaError._AUTO_OFFSET_RESET:
-                low, high = self._admin.ends([partition])[partition]
-                wanted = message.offset() or 0
-                if wanted >= low:
-                    raise beyond_end(partition, wanted=wanted, high=high, group=self._group)
-                self._skip(partition, wanted=wanted, low=low)
-                self.seek({partition: low})
+                # Records before the gap come with this news: they are handled first.
+                self._gaps[partition] = message.offset() or 0
                 continue
             if error.code() == KafkaError._MAX_POLL_EXCEEDED:
                 # Joining again follows by itself; the partitions are reported as lost.
                 LOG.warning("group %s: %s", self._group, error.str())
                 continue
             raise self._failure(error, doing=f"reading {partition[0]}[{partition[1]}]")
+
+    def _pass_gaps(self) -> None:
+        """Go on behind records that were wanted next and are gone, where that is allowed."""
+        while self._gaps:
+            partition, wanted = self._gaps.popitem()
+            low, high = self._admin.ends([partition])[partition]
+            if wanted >= low:
+                raise beyond_end(partition, wanted=wanted, high=high, group=self._group)
+            self._skip(partition, wanted=wanted, low=low)
+            self.seek({partition: low})
 
     def _skip(self, partition: Partition, *, wanted: int, low: int) -> None:
         """Leave out what retention has deleted, where that is allowed."""

@@ -106,13 +106,27 @@ class LakeSettings:
 class ServiceSettings:
     """The engine of the services. Every buffer and wait has its limit here."""
 
-    commit_interval: timedelta = _setting(timedelta(milliseconds=100), "time between commits")
-    poll_batch: int = _setting(2000, "records taken from the client at once")
+    commit_interval: timedelta = _setting(
+        timedelta(milliseconds=100),
+        "time between commits; exactly once at most a quarter of transaction_timeout",
+    )
+    poll_batch: int = _setting(2000, "records taken from the client at once, fewer where slow")
     queued_bytes: int = _setting(32 << 20, "bytes fetched ahead, for all partitions of a worker")
-    outgoing_records: int = _setting(100_000, "records waiting to be sent before reading pauses")
+    outgoing_records: int = _setting(
+        100_000, "records that a commit holds at most, and that may wait to be sent"
+    )
     stop_timeout: timedelta = _setting(timedelta(seconds=10), "time a graceful stop may take")
     session_timeout: timedelta = _setting(
-        timedelta(seconds=10), "a worker silent for this long loses its partitions"
+        timedelta(seconds=10), "a worker that is gone for this long loses its partitions"
+    )
+    poll_interval: timedelta = _setting(
+        timedelta(minutes=5), "a call that takes longer is made twice: the group gives it to others"
+    )
+    transaction_timeout: timedelta = _setting(
+        timedelta(seconds=30), "exactly once: how long what a dead worker wrote holds readers back"
+    )
+    slow_call: timedelta = _setting(
+        timedelta(seconds=30), "a call of your code that takes longer makes its part degraded"
     )
     state: str = _setting("memory", "where state is held: 'memory', or 'disk' (larger than memory)")
     state_dir: str = _setting("", "where state on disk lives; empty: the project's directory")

@@ -95,6 +95,10 @@ class Assignment:
         self._past = Counts()
         self.failures = 0
         """How often a share was begun again after trouble."""
+        self.setbacks: dict[str, str] = {}
+        """Why shares were begun again that have committed nothing since."""
+        self.reached: dict[Partition, int] = {}
+        """How far shares had come that were begun again, until whoever wants to know clears it."""
 
     def fence(self, partitions: Collection[Partition]) -> None:
         """End what former owners of these partitions left open, before offsets are asked for.
@@ -159,6 +163,17 @@ class Assignment:
                     continue
                 self._let_run(held, task, reader)
 
+    def coming_up(self) -> bool:
+        """Return whether :meth:`settle` has shares to begin, which calls the user's code."""
+        return any(held.task is None and held.coming.done() for held in self._held.values())
+
+    def forgive(self, at_end: Callable[[Partition, int], bool]) -> bool:
+        """Forget setbacks of shares that have nothing to do; return whether all have nothing."""
+        idle = [held for held in self._held.values() if _idle(held.task, at_end)]
+        for held in idle:
+            self.setbacks.pop(held.share, None)
+        return len(idle) == len(self._held)
+
     def release(self, reader: Reader) -> None:
         """Read on where a record that failed is to be tried again now."""
         for task in self.tasks():
@@ -170,20 +185,29 @@ class Assignment:
     def commit(self) -> bool:
         """Commit every running share that has something to commit, all at the same time.
 
-        Return whether any had.
+        Return whether any did. Those that were begun are waited for before anything is raised: what
+        became of them must be known when the shares are given up.
         """
-        tasks = [task for task in self.tasks() if task.dirty]
-        failed: dict[Task, TransientError] = {}
+        tasks = {held.task: held.share for held in self._held.values() if held.task is not None}
+        dirty = [task for task in tasks if task.dirty]
+        failed: dict[Task, PenstockError] = {}
         for move in (Task.begin_commit, Task.end_commit):
-            for task in tasks:
+            for task in dirty:
                 try:
                     if task not in failed:
                         move(task)
-                except TransientError as error:
+                except PenstockError as error:
                     failed[task] = error
-        for task, trouble in failed.items():
+        for task in dirty:
+            if task in failed:
+                self.reached |= task.positions
+            else:
+                self.setbacks.pop(tasks[task], None)
+        for task, trouble in sorted(failed.items(), key=lambda each: _passes(each[1])):
+            if not isinstance(trouble, TransientError):
+                raise trouble
             self.fail(task, trouble)
-        return bool(tasks)
+        return len(failed) < len(dirty)
 
     def fail(self, task: Task, error: TransientError) -> None:
         """Throw a task away with all it has not committed, and begin it again.
@@ -191,11 +215,13 @@ class Assignment:
         Raises the error where it is not known what was committed: only the group can tell, once
         the worker has joined it anew.
         """
+        self.reached |= task.positions
         if task.in_doubt:
             raise error
         held = next(held for held in self._held.values() if held.task is task)
         LOG.warning("share %s begins again: %s", held.share, error)
         self.failures += 1
+        self.setbacks[held.share] = error.message
         self._end(held, task)
         self._begin(
             Takeover(
@@ -252,6 +278,7 @@ class Assignment:
     def _drop(self, partitions: Collection[Partition]) -> Iterator[_Held]:
         for share in {self._share_of(partition) for partition in partitions}:
             if held := self._held.pop(share, None):
+                self.setbacks.pop(share, None)
                 yield held
         self._to_pause -= set(partitions)
 
@@ -277,6 +304,17 @@ class Assignment:
         self.sought -= held.partitions
         self._past = total(self._past, task.step.tally.committed())
         self._last_dead_letter = task.step.last_dead_letter or self._last_dead_letter
+
+
+def _passes(error: PenstockError) -> bool:
+    return isinstance(error, TransientError)
+
+
+def _idle(task: Task | None, at_end: Callable[[Partition, int], bool]) -> bool:
+    """Return whether a share runs and has nothing to handle or to commit."""
+    if task is None or task.dirty or task.holds:
+        return False
+    return all(at_end(partition, offset) for partition, offset in task.positions.items())
 
 
 def _close_result(coming: Future[Task | None]) -> None:

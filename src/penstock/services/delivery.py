@@ -15,14 +15,7 @@ from penstock.backbone.transactions import TransactionalProducer
 from penstock.errors import PenstockError, TransientError
 from penstock.services.outputs import Send
 
-__all__ = ["TRANSACTION_TIMEOUT", "AtLeastOnce", "AtMostOnce", "ExactlyOnce"]
-
-TRANSACTION_TIMEOUT = timedelta(seconds=30)
-"""How long the transaction of a worker that died may hold back readers and its successor.
-
-Longer than a broker takes to start: one that finds a transaction expired while it is coming up ends
-it before its partitions have a leader, and leaves out the mark that says so (seen with Kafka 4.3).
-"""
+__all__ = ["AtLeastOnce", "AtMostOnce", "ExactlyOnce"]
 
 
 class ExactlyOnce:
@@ -30,6 +23,11 @@ class ExactlyOnce:
 
     Making it ends what an earlier owner of the same id left open, and that owner's every further
     attempt fails. The group's metadata keeps out a worker that has lost its partitions.
+
+    ``timeout`` is how long the transaction of a worker that died may hold back readers. It should
+    be longer than a broker takes to start: one that finds a transaction expired while it is coming
+    up ends it before its partitions have a leader, and leaves out the mark that says so (seen with
+    Kafka 4.3).
     """
 
     def __init__(
@@ -39,13 +37,14 @@ class ExactlyOnce:
         transactional_id: str,
         group: Callable[[], ConsumerGroup],
         limits: SendLimits,
+        timeout: timedelta,
     ) -> None:
         self._group = group
         self._stuck = False
         # The calls have timeouts of their own; this is for those that do not keep them.
         self._patience = 3 * connection.settings.request_timeout.total_seconds()
         self._producer = TransactionalProducer(
-            connection, transactional_id, timeout=TRANSACTION_TIMEOUT, limits=limits
+            connection, transactional_id, timeout=timeout, limits=limits
         )
 
     @property

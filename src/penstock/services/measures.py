@@ -11,16 +11,19 @@ class Skipped:
 
     def __init__(self) -> None:
         self.offsets = 0
-        self._ends: dict[Partition, int] = {}
+        self._last: dict[Partition, tuple[int, int]] = {}
 
     def see(self, partition: Partition, start: int, end: int) -> None:
         """Take note that a partition was not read from one offset to another.
 
-        The same is heard again where a task begins anew before it has committed.
+        The same is heard again, or more of it, where a task begins anew before it has committed.
         """
-        known = max(start, self._ends.get(partition, 0))
-        self.offsets += max(0, end - known)
-        self._ends[partition] = max(known, end)
+        known = self._last.get(partition)
+        if known is not None and start <= known[1]:
+            self.offsets -= known[1] - known[0]
+            start, end = min(start, known[0]), max(end, known[1])
+        self.offsets += max(0, end - start)
+        self._last[partition] = (start, end)
 
 
 class Rising:

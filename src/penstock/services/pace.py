@@ -1,8 +1,51 @@
-"""When a worker commits: soon where it keeps up, in large pieces where it is behind."""
+"""How a worker goes on: when it commits, how much it takes at once, how long that may take."""
 
+from datetime import timedelta
 from math import inf
 
-__all__ = ["Pace"]
+from penstock.core.settings import ServiceSettings
+
+__all__ = ["Pace", "Portion", "longest_interval", "longest_slice"]
+
+_PARTS = 4
+"""Waiting for a commit, and the work before it, each take at most so small a part of a time-out."""
+
+
+def longest_slice(settings: ServiceSettings) -> timedelta:
+    """Return how long a worker may work before it looks up, whatever there is to do.
+
+    A part of every time-out that it works under: that of its transaction, of its membership, and of
+    a stop. One call of the user's code may take longer: it is not interrupted.
+    """
+    bounds = (settings.transaction_timeout, settings.poll_interval, settings.stop_timeout)
+    return min(bounds) / _PARTS
+
+
+def longest_interval(settings: ServiceSettings) -> timedelta:
+    """Return how long results may wait for their commit, where they wait in a transaction."""
+    return min(settings.commit_interval, settings.transaction_timeout / _PARTS)
+
+
+class Portion:
+    """How many records a worker takes at once, so that they take it about ``seconds``.
+
+    The most where the function is quick. Where it is slow they are fewer, though not fewer than are
+    handled at the same time: what was taken and cannot be handled in time has to be fetched again.
+    """
+
+    def __init__(self, most: int, *, seconds: float, least: int = 1) -> None:
+        self.count = most
+        """How many to take."""
+        self._most = most
+        self._least = min(least, most)
+        self._seconds = seconds
+
+    def took(self, seconds: float, *, records: int) -> None:
+        """Hear how long records took."""
+        if seconds > self._seconds:
+            self.count = max(self._least, min(self.count, int(records * self._seconds / seconds)))
+        elif records >= self.count and seconds < self._seconds / 2:
+            self.count = min(self._most, 2 * self.count)
 
 
 class Pace:
@@ -27,10 +70,6 @@ class Pace:
         else:
             due = max(now, self._began + self._interval, self._ended + self._interval / 2)
         self.commit_at = min(self.commit_at, due)
-
-    def hurry(self, now: float) -> None:
-        """Commit as soon as possible."""
-        self.commit_at = min(self.commit_at, now)
 
     def committed(self, *, began: float, ended: float) -> None:
         """Hear that everything is committed."""

@@ -18,6 +18,7 @@ from penstock.core.panes.panecounts import PANE_KINDS
 from penstock.core.report import Counts, PartReport, PartState
 from penstock.errors import PenstockError, TransientError, UserCodeError
 from penstock.services.measures import Rising
+from penstock.services.stuck import slow_call
 from penstock.services.worker import Worker
 
 __all__ = ["REPORT_SECONDS", "Reporter"]
@@ -79,9 +80,12 @@ class Reporter:
     def _state(self) -> tuple[PartState, str]:
         worker = self._worker
         takeovers = worker.assignment.takeovers()
-        troubles = [f"partition {each.share}: {each.trouble}" for each in takeovers if each.trouble]
+        setbacks = dict(worker.assignment.setbacks)
+        setbacks |= {each.share: each.trouble for each in takeovers if each.trouble}
+        troubles = [f"partition {share}: {trouble}" for share, trouble in setbacks.items()]
         failing = [each.trouble for each in worker.assignment.retries() if each.lasting]
-        trouble = worker.trouble or _several([*troubles, *failing])
+        slow = slow_call(worker, limit=self._site.settings.services.slow_call)
+        trouble = slow or worker.trouble or _several([*troubles, *failing])
         if not trouble:
             self._degraded_at = None
         elif self._degraded_at is None:

@@ -1,23 +1,18 @@
-"""Services that do not stop: what each is doing, as words for whoever has to mend it."""
+"""What a service does that neither stops nor gets on, as words for whoever has to mend it."""
 
-import sys
 from collections.abc import Sequence
-from datetime import timedelta
-from pathlib import PurePath
-from sysconfig import get_paths
-from traceback import FrameSummary, extract_stack
+from datetime import UTC, datetime, timedelta
+from time import monotonic
 from typing import Protocol
 
 from penstock.core.units import span_text
 from penstock.errors import StuckError
+from penstock.machine.whereabouts import whereabouts
 
-__all__ = ["STOP_GRACE", "Busy", "stuck_error"]
+__all__ = ["STOP_GRACE", "Busy", "slow_call", "stuck_error"]
 
 STOP_GRACE = timedelta(seconds=5)
 """What services get beyond their own time to stop; less than any supervisor gives them."""
-
-_PACKAGE = str(PurePath(__file__).parent.parent)
-_LIBRARIES = tuple({get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 class Busy(Protocol):
@@ -34,6 +29,20 @@ class Busy(Protocol):
     @property
     def handling(self) -> str:
         """Return the records in hand, in words; empty: none are."""
+
+    @property
+    def busy_since(self) -> float | None:
+        """Return since when it has been busy with them, by the clock that only goes on."""
+
+
+def slow_call(worker: Busy, *, limit: timedelta) -> str:
+    """Return what a worker has been doing for longer than ``limit``; empty: it gets on."""
+    since = worker.busy_since
+    if since is None or (seconds := monotonic() - since) < limit.total_seconds():
+        return ""
+    since_at = datetime.now(UTC) - timedelta(seconds=seconds)
+    text = f"{worker.service} {_doing(worker)}"
+    return f"{text}, since {since_at.isoformat(timespec='seconds')}"
 
 
 def stuck_error(
@@ -56,18 +65,6 @@ def stuck_error(
 
 
 def _doing(worker: Busy) -> str:
-    frame = sys._current_frames().get(worker.thread)  # noqa: SLF001 - the documented way
-    if frame is None:
+    if not (at := whereabouts(worker.thread)):
         return "is about to end"
-    at = _telling(extract_stack(frame))
-    where = f"is at {PurePath(at.filename).name}:{at.lineno}, in {at.name}"
-    return f"{where}, with {worker.handling}" if worker.handling else where
-
-
-def _telling(frames: Sequence[FrameSummary]) -> FrameSummary:
-    """Return the innermost frame of the user's own code, else of a library's, else of ours."""
-    outside = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
-    own = [frame for frame in outside if not frame.filename.startswith(_LIBRARIES)]
-    # Every thread begins in the standard library: that says nothing of where it is.
-    inner = outside if frames[-1] in outside else frames
-    return (own or inner)[-1]
+    return f"is at {at}, with {worker.handling}" if worker.handling else f"is at {at}"

@@ -8,10 +8,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from math import inf
+from operator import length_hint
 from typing import TYPE_CHECKING, Protocol
 
 from penstock.backbone.logrecord import Offsets, Partition, RawRecord
 from penstock.core.graph import Graph, Service
+from penstock.core.signature import is_async
 from penstock.errors import TransientError
 from penstock.services.kinds import make_step
 from penstock.services.notes import POSITIONS_KEY
@@ -110,6 +112,8 @@ class Task:
         """Until when partitions wait whose next record is to be tried again."""
         self._end: Callable[[], None] | None = None
         self._moved: dict[Partition, int] = {}
+        self._in_hand: tuple[Sequence[RawRecord], Iterator[RawRecord]] | None = None
+        self._one_by_one = service.aggregation is None and not is_async(service.function)
 
     @property
     def uncommitted(self) -> int:
@@ -152,8 +156,11 @@ class Task:
             self.committed[partition] = end
         sent = self.uncommitted
         self.step.deadline = deadline
+        moving = iter(records)
+        self._in_hand = records, moving
         with self._breaking():
-            hold = self.step.run(partition[0], records, self._delivery.send)
+            hold = self.step.run(partition[0], moving, self._delivery.send)
+        self._in_hand = None
         if hold is None:
             self._move(partition, end)
             return len(records)
@@ -163,6 +170,20 @@ class Task:
         elif self.uncommitted > sent or hold.unfinished:
             self._ticked = True  # a timer went off: what it gave must not wait for the record
         return sum((record.offset() or 0) < hold.offset for record in records)
+
+    def in_hand(self) -> Sequence[RawRecord]:
+        """Return the records that are being handled now; any thread may ask."""
+        if (in_hand := self._in_hand) is None:
+            return ()
+        records, moving = in_hand
+        if not self._one_by_one:
+            return records
+        at = max(0, len(records) - length_hint(moving) - 1)
+        return records[at : at + 1]
+
+    def postpone(self, partition: Partition) -> None:
+        """Leave a partition's records for later, where there is no time for any of them now."""
+        self.holds.setdefault(partition, self._clock())
 
     def wakes_at(self) -> datetime | None:
         """Return when the clock makes something due: a tick, or the end of a hold."""

@@ -3,10 +3,11 @@
 Long because joining, handling, committing and leaving share one loop and must be read together.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
+from math import inf
 from operator import methodcaller
 from threading import get_ident
 from time import monotonic, time
@@ -18,13 +19,16 @@ from penstock.backbone.membership import Listener, Membership
 from penstock.backbone.producer import SendLimits
 from penstock.backbone.site import Site
 from penstock.core.graph import Graph, Service
+from penstock.core.signature import is_async
+from penstock.core.units import span_text
 from penstock.errors import FencedError, TransientError
 from penstock.services.assignment import Assignment
 from penstock.services.blame import LOG
+from penstock.services.care import Care
 from penstock.services.delivery import AtLeastOnce, AtMostOnce, ExactlyOnce
 from penstock.services.disk import Disk
 from penstock.services.measures import Measures
-from penstock.services.pace import Pace
+from penstock.services.pace import Pace, Portion, longest_interval, longest_slice
 from penstock.services.statedelivery import StateAtLeastOnce, StateAtMostOnce
 from penstock.services.takeover import LONGEST_DELAY, Ground, MarkingDelivery, delays
 from penstock.services.task import Delivery, Task, share_of
@@ -38,6 +42,12 @@ _IDLE_SECONDS = 0.25
 _TAKEOVER_SECONDS = 0.02
 """How long the worker waits for records when nothing is due, and while shares are coming up."""
 _TICK_SECONDS = 1.0
+_LEAST_PORTION_SECONDS = 0.05
+"""What is taken at once is worth this much time, however often there is a commit."""
+_LONGEST_POLL_INTERVAL = timedelta(days=1)
+"""What the client allows."""
+_CAREFUL = 2
+"""Work that fails after such a part of the transaction's time-out has failed for its length."""
 
 
 class Worker:
@@ -46,6 +56,11 @@ class Worker:
     Records are handled one at a time and in order per partition, by this thread alone; memory is
     bounded by what the client fetches ahead and what waits to be sent. A cluster that is away is
     waited for; errors that will not pass are raised.
+
+    The work is cut into slices that are shorter than any time-out it is done under, however slow
+    the function. A single call is not interrupted: one that outlives the transaction it is part of
+    is made again in a transaction of its own, and one that outlives the membership is made again
+    with a membership that lasts twice as long.
     """
 
     def __init__(self, graph: Graph, service: Service, site: Site) -> None:
@@ -57,7 +72,13 @@ class Worker:
         """What keeps the worker from its work now; empty: nothing."""
         self.thread = 0
         """The thread it works in."""
-        self._batch: tuple[Partition, int, int] | None = None
+        self.busy_since: float | None = None
+        """Since when it is busy with what it has in hand, by the clock that only goes on."""
+        self._task: Task | None = None
+        self._first_tick = 0
+        self._setback = ""
+        self._care = Care()
+        self._uncommitted_since: float | None = None
         self.measures = Measures()
         self._oldest: int | None = None
         self._was_in = False
@@ -65,6 +86,9 @@ class Worker:
         self._service = service
         self._site = site
         self._settings = site.settings.services
+        self._exact = service.delivery == "exactly_once"
+        self._slice = longest_slice(self._settings).total_seconds()
+        self._poll_interval = self._settings.poll_interval
         self._connection = _patient(site)
         self._consumer: Consumer | None = None
         self.disk = Disk(graph, service, site, connection=self._connection)
@@ -91,10 +115,12 @@ class Worker:
     @property
     def handling(self) -> str:
         """Return the records in hand, in words; empty: none are."""
-        if (batch := self._batch) is None:
+        records = () if (task := self._task) is None else task.in_hand()
+        if not records:
             return ""
-        (topic, number), first, last = batch
-        return f"{topic}[{number}] offset {first}" + (f" to {last}" if last > first else "")
+        first, last = records[0], records[-1]
+        text = f"{first.topic()}[{first.partition()}] offset {first.offset()}"
+        return text if first is last else f"{text} to {last.offset()}"
 
     def _work_on(self) -> None:
         backoff = delays()
@@ -104,7 +130,7 @@ class Worker:
                 self._work()
             except (TransientError, FencedError) as error:
                 LOG.warning("%s starts again: %s", self.group, error)
-                self.trouble = error.message
+                self.trouble = self._setback = error.message
                 self.measures.restarts += 1
                 if monotonic() - began > 2 * LONGEST_DELAY.total_seconds():
                     backoff = delays()
@@ -112,6 +138,7 @@ class Worker:
 
     def _work(self) -> None:
         """Be a member of the group from joining to leaving."""
+        self.joined = False
         consumer = self._consumer = Consumer(
             self._connection,
             group=self.group,
@@ -122,6 +149,7 @@ class Worker:
                 strategy="range" if len(self._service.reads) > 1 else "cooperative",
                 # Where state is, it knows how far it is: that is committed once it is restored.
                 commits_first=not self._service.keeps_state,
+                poll_interval=self._poll_interval,
             ),
             listener=Listener(
                 before_assign=self.assignment.fence,
@@ -135,9 +163,15 @@ class Worker:
         try:
             self._loop(consumer)
             if consumer.trouble() is None:
-                self.assignment.commit()
+                self._commit()
                 self.disk.save_positions(self.assignment.tasks())
+        except (TransientError, FencedError):
+            for task in self.assignment.tasks():
+                self.assignment.reached |= task.positions
+            self._look_back()
+            raise
         finally:
+            self.busy_since = self._uncommitted_since = self._task = None
             if consumer.trouble() is not None:
                 self.assignment.leave()
             consumer.close()
@@ -166,34 +200,70 @@ class Worker:
 
     def _loop(self, consumer: Consumer) -> None:
         settings = self._settings
-        pace = Pace(settings.commit_interval.total_seconds())
+        pace = Pace(self._commit_interval())
+        portion = self._portion()
         tick_at = snapshot_at = 0.0
+        asked = monotonic()
         while not self._site.stop.is_set():
-            self.assignment.settle(consumer)
-            self.assignment.release(consumer)
-            records = consumer.consume(settings.poll_batch, self._wait(pace.commit_at))
-            now = monotonic()
+            self._settle(consumer)
+            self._keep_membership(monotonic() - asked)
+            count = 1 if self._care else portion.count
+            records = consumer.consume(count, self._wait(pace.commit_at))
+            now = asked = monotonic()
+            deadline = now if self._care else now + self._slice
             if records:
-                pace.took(now, backlog=len(records) >= settings.poll_batch)
-                handled = self._handle(records)
+                pace.took(now, backlog=len(records) >= count)
+                handled = self._handle(records, deadline=deadline)
                 began, now = now, monotonic()
                 if handled:
+                    portion.took(now - began, records=handled)
                     self.measures.process.see((now - began) / handled, times=handled)
-            if self._tick():
+            if self._tick(deadline):
                 pace.took(now, backlog=False)
                 now = monotonic()
+            self._keep_membership(now - asked)
             if now >= tick_at:
                 tick_at = now + _TICK_SECONDS
-                self.trouble = consumer.trouble() or self._outside()
-                if self.joined:
-                    self.disk.copy_others(number for _, number in self.assignment.partitions())
+                self._look_up(consumer)
                 if self._skip_marks(consumer):
-                    pace.hurry(now)
-            if now >= pace.commit_at or self._full():
+                    pace.took(now, backlog=False)
+            if now >= pace.commit_at or self._full() or self._care:
                 if now >= snapshot_at:
                     snapshot_at = now + settings.snapshot_interval.total_seconds()
                     self.disk.snapshot(self.assignment.tasks())
                 pace.committed(began=now, ended=self._commit())
+
+    def _settle(self, consumer: Consumer) -> None:
+        """Let shares begin and go on; calls of the user's code belong to no open transaction."""
+        if self.assignment.coming_up():
+            self._commit()
+            self.busy_since = monotonic()
+        self.assignment.settle(consumer)
+        self.busy_since = None
+        self.assignment.release(consumer)
+
+    def _keep_membership(self, silent: float) -> None:
+        """Join anew where the group has put this worker out, with more time than it took."""
+        if silent < self._poll_interval.total_seconds():
+            return
+        took = timedelta(seconds=silent)
+        allowed, self._poll_interval = self._poll_interval, min(2 * took, _LONGEST_POLL_INTERVAL)
+        raise TransientError(
+            f"a call of {self.service} took {span_text(round(silent))}, and the group waits for"
+            f" {span_text(allowed.total_seconds())}: it is made again, with twice the time it took",
+            code="service.slow-call",
+            hint="raise services.poll_interval above what one call may take",
+        )
+
+    def _look_up(self, consumer: Consumer) -> None:
+        """See how things stand, once a second."""
+        if self.joined and self.assignment.forgive(consumer.at_end):
+            self._setback = ""
+        again = f"it began again and has come no further yet: {self._setback}"
+        stands = again if self._setback else self._outside()
+        self.trouble = consumer.trouble() or stands
+        if self.joined:
+            self.disk.copy_others(number for _, number in self.assignment.partitions())
 
     def _commit(self) -> float:
         """Commit; return when that was done. Measured: how long it took, how old its records."""
@@ -202,10 +272,50 @@ class Worker:
         committed = self.assignment.commit()
         ended = monotonic()
         if committed:
+            self._setback = ""
             self.measures.commit.see(ended - began)
         if committed and oldest is not None:
             self.measures.latency.see(max(0.0, time() - oldest / 1000))
+        if self.assignment.reached:
+            self._look_back()
+        self._uncommitted_since = None
+        if self._care and self.assignment.partitions():
+            self._care.passed(self._progress(), timers_due=self._timers_due())
         return ended
+
+    def _look_back(self) -> None:
+        """Take care of what failed, where it took so long that its transaction was at its end."""
+        reached, self.assignment.reached = self.assignment.reached, {}
+        since, limit = self._uncommitted_since, self._settings.transaction_timeout / _CAREFUL
+        if self._exact and since is not None and monotonic() - since > limit.total_seconds():
+            self._care.learn(reached)
+
+    def _progress(self) -> Mapping[Partition, int | None]:
+        """Return the position of every partition of this worker, None where it is not up yet."""
+        running = self.assignment.running
+        return {
+            partition: task.positions[partition] if (task := running.get(partition)) else None
+            for partition in self.assignment.partitions()
+        }
+
+    def _timers_due(self) -> bool:
+        now_at = _now()
+        wakes = [task.step.wakes_at() for task in self.assignment.tasks()]
+        coming = bool(self.assignment.takeovers()) or not wakes
+        return coming or any(wake is not None and wake <= now_at for wake in wakes)
+
+    def _commit_interval(self) -> float:
+        exact, settings = self._exact, self._settings
+        interval = longest_interval(settings) if exact else settings.commit_interval
+        return interval.total_seconds()
+
+    def _portion(self) -> Portion:
+        most = self._settings.poll_batch
+        if is_async(self._service.function):
+            # Calls overlap: the more come together, the less one that is slow holds up.
+            return Portion(most, seconds=self._slice / 2, least=self._service.concurrency)
+        seconds = max(self._commit_interval(), _LEAST_PORTION_SECONDS)
+        return Portion(most, seconds=min(seconds, self._slice))
 
     def _outside(self) -> str:
         """Say that the group has put this worker out, unless it has only just begun."""
@@ -220,36 +330,70 @@ class Worker:
             longest = min(longest, (min(wakes) - _now()).total_seconds())
         return max(0.0, min(longest, commit_at - monotonic()))
 
-    def _handle(self, records: Sequence[RawRecord]) -> int:
+    def _handle(self, records: Sequence[RawRecord], *, deadline: float) -> int:
         """Give records to their tasks; return how many were handled."""
-        handled = 0
+        handled, now = 0, -inf
         for partition, several in _by_partition(records):
             # A partition that does not run yet (or no more) is read again from its position.
             if task := self.assignment.running.get(partition):
                 held = partition in task.holds
-                self._batch = partition, several[0].offset() or 0, several[-1].offset() or 0
-                try:
-                    done = task.handle(partition, several)
-                    if done and self._oldest is None:
-                        self._oldest = several[0].timestamp()[1]
-                    handled += done
-                except TransientError as error:
-                    self.assignment.fail(task, error)
-                self._batch = None
+                if now >= deadline:
+                    task.postpone(partition)
+                else:
+                    handled += self._give(task, partition, several, deadline=deadline)
+                    now = monotonic()
                 self.assignment.sought.discard(partition)
                 if partition in task.holds and not held:
                     self._member().pause([partition])
         return handled
 
-    def _tick(self) -> bool:
-        """Let each task do what the clock has made due; return whether any of them did."""
-        ticked = False
-        for task in self.assignment.tasks():
+    def _give(
+        self, task: Task, partition: Partition, records: list[RawRecord], *, deadline: float
+    ) -> int:
+        self._begin(task)
+        done = 0
+        try:
+            done = task.handle(partition, records, deadline=deadline)
+        except TransientError as error:
+            self._fail(task, error, reached={partition: (records[-1].offset() or 0) + 1})
+        if done and self._oldest is None:
+            self._oldest = records[0].timestamp()[1]
+        self._task = self.busy_since = None
+        return done
+
+    def _tick(self, deadline: float) -> bool:
+        """Let each task do what the clock has made due; return whether any of them did.
+
+        Whoever had no time for it is the first the next time.
+        """
+        ticked, tasks = False, self.assignment.tasks()
+        first = self._first_tick % len(tasks) if tasks else 0
+        for number, task in enumerate([*tasks[first:], *tasks[:first]], start=first):
+            clean = self._uncommitted_since is None
+            self._begin(task)
             try:
-                ticked |= task.tick()
+                did = task.tick(deadline=deadline)
             except TransientError as error:
-                self.assignment.fail(task, error)
+                did = False
+                self._fail(task, error)
+            self._task = self.busy_since = None
+            ticked |= did
+            if did and monotonic() >= deadline:
+                self._first_tick = number + 1
+                break
+            if clean and not did:
+                self._uncommitted_since = None
         return ticked
+
+    def _begin(self, task: Task) -> None:
+        self._task, self.busy_since = task, monotonic()
+        if self._uncommitted_since is None:
+            self._uncommitted_since = self.busy_since
+
+    def _fail(self, task: Task, error: TransientError, *, reached: Offsets | None = None) -> None:
+        self.assignment.reached |= reached or {}
+        self.assignment.fail(task, error)
+        self._look_back()
 
     def _skip_marks(self, consumer: Consumer) -> bool:
         """Move past what holds no records, so that a group that has read all has no lag."""
@@ -294,6 +438,7 @@ class Worker:
             transactional_id=f"{self.group}.{share}",
             group=lambda: self._member().group,
             limits=limits,
+            timeout=self._settings.transaction_timeout,
         )
 
     def _make_task(self, starts: Offsets, delivery: Delivery) -> Task:

@@ -8,7 +8,7 @@ import pytest
 from penstock import App, State, record
 from penstock.core.report import Counts
 from penstock.core.settings import ServiceSettings
-from penstock.errors import ConfigurationError, TransientError
+from penstock.errors import ConfigurationError, FencedError, TransientError
 from penstock.services.assignment import Assignment
 from penstock.services.takeover import Ground
 from penstock.services.task import Task, share_of
@@ -266,6 +266,47 @@ def test_a_commit_in_doubt_is_for_the_group_to_tell(bench):
     bench.deliveries[0].doubt = True
     with pytest.raises(TransientError, match="no answer"):
         bench.assignment.commit()
+
+
+@pytest.mark.parametrize("fenced", [0, 1])
+def test_when_one_share_is_another_workers_the_commits_of_the_others_are_finished(bench, fenced):
+    bench.running(ZERO, ONE)
+    bench.handle(ZERO, "a")
+    bench.handle(ONE, "b")
+    bench.deliveries[fenced].trouble = FencedError("another has it", code="test")
+    with pytest.raises(FencedError, match="another has it"):
+        bench.assignment.commit()
+    mine = [ZERO, ONE][1 - fenced]
+    assert bench.log.committed("demo.count") == {mine: 1}
+    assert not bench.assignment.running[mine].dirty
+    bench.assignment.revoked([ZERO, ONE])  # as at leaving: nothing is committed twice
+    assert bench.counted() == 1
+
+
+def test_a_share_that_began_again_is_set_back_until_it_commits(bench):
+    bench.running(ZERO)
+    bench.handle(ZERO, "a")
+    bench.deliveries[0].trouble = TransientError("no answer", code="test")
+    assert not bench.assignment.commit()
+    bench.executor.go()
+    bench.assignment.settle(bench.reader)
+    assert bench.assignment.setbacks == {"0": "no answer"}
+    assert bench.assignment.reached == {ZERO: 1}
+    bench.assignment.running[ZERO].handle(ZERO, bench.log.read(ZERO))
+    assert bench.assignment.commit()
+    assert bench.assignment.setbacks == {}
+
+
+def test_a_share_that_began_again_and_has_nothing_to_do_is_not_set_back(bench):
+    (task,) = bench.running(ZERO)
+    bench.assignment.fail(task, TransientError("no answer", code="test"))
+    assert not bench.assignment.forgive(lambda *_: True)
+    bench.executor.go()
+    bench.assignment.settle(bench.reader)
+    assert not bench.assignment.forgive(lambda *_: False)
+    assert bench.assignment.setbacks == {"0": "no answer"}
+    assert bench.assignment.forgive(lambda *_: True)
+    assert bench.assignment.setbacks == {}
 
 
 def test_a_failed_commit_at_leaving_is_left_to_the_next_owner(bench):

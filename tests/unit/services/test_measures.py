@@ -10,6 +10,13 @@ def test_an_offset_that_is_skipped_twice_is_counted_once():
     assert skipped.offsets == 20 + 5 + 5
 
 
+def test_more_that_is_skipped_after_a_new_beginning_is_counted_too():
+    skipped = Skipped()
+    skipped.see(("words", 0), 137, 2000)
+    skipped.see(("words", 0), 110, 2000)
+    assert skipped.offsets == 1890
+
+
 def test_what_was_skipped_is_in_the_metrics():
     measures = Measures()
     measures.skipped.see(("words", 0), 1, 8)

@@ -1,6 +1,7 @@
 """A task whose time is up: it stops between two calls, and what it did can be committed."""
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 
@@ -138,3 +139,23 @@ def test_timers_of_the_clock_go_off_one_by_one_and_none_is_left_out():
         bench.task.commit()
         assert bench.calls[3:] == ["clock a", "clock b", "clock c"][:done]
     assert not bench.task.tick(deadline=PAST)
+
+
+def test_the_record_in_hand_is_known_while_it_is_handled():
+    bench = Bench()
+    seen = []
+    bench.calls = SimpleNamespace(
+        append=lambda word: seen.append((word, [raw.offset() for raw in bench.task.in_hand()]))
+    )
+    bench.fill(*"abc")
+    bench.task.handle(WORDS, bench.log.read(WORDS))
+    assert seen == [("a", [0]), ("b", [1]), ("c", [2])]
+    assert bench.task.in_hand() == ()
+
+
+def test_a_partition_without_time_is_read_again_from_where_it_stands():
+    bench = Bench()
+    bench.task.postpone(WORDS)
+    assert bench.task.handle(WORDS, []) == 0
+    assert bench.task.release() == [WORDS]
+    assert not bench.task.dirty

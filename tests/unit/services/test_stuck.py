@@ -1,8 +1,9 @@
 import threading
 from dataclasses import dataclass
 from datetime import timedelta
+from time import monotonic
 
-from penstock.services.stuck import stuck_error
+from penstock.services.stuck import slow_call, stuck_error
 
 LIMIT = timedelta(seconds=15)
 
@@ -12,6 +13,7 @@ class Busy:
     service: str
     thread: int
     handling: str = ""
+    busy_since: float | None = None
 
 
 def hang(begun, release):
@@ -43,3 +45,23 @@ def test_the_failure_that_asked_for_the_stop_is_not_lost():
         "slow is about to end",
         "  they had to stop because of this: no",
     ]
+
+
+def test_a_call_that_takes_too_long_is_told_with_its_line_and_its_record():
+    begun, release = threading.Event(), threading.Event()
+    thread = threading.Thread(target=hang, args=(begun, release))
+    thread.start()
+    try:
+        assert begun.wait(60)
+        since = monotonic() - 20
+        text = slow_call(Busy("slow", thread.ident, "words[1] offset 3", since), limit=LIMIT)
+    finally:
+        release.set()
+        thread.join()
+    assert text.startswith("slow is at test_stuck.py:")
+    assert ", in hang, with words[1] offset 3, since 20" in text
+
+
+def test_who_is_idle_or_busy_for_a_moment_is_not_slow():
+    assert slow_call(Busy("slow", 0), limit=LIMIT) == ""
+    assert slow_call(Busy("slow", 0, "words[1] offset 3", monotonic()), limit=LIMIT) == ""

@@ -1,0 +1,41 @@
+"""Records and timers that are handled alone, because together they outlived their transaction.
+
+A transaction is open from its first output to its commit, and a call of the user's code in between
+counts. Whoever is alone in one cannot outlive it: the transaction begins behind the call.
+"""
+
+from collections.abc import Mapping
+
+from penstock.backbone.logrecord import Offsets, Partition
+
+__all__ = ["Care"]
+
+
+class Care:
+    """Says whether a worker handles one thing at a time, and commits behind each.
+
+    It does from where it has to begin again up to where it had come when it took too long, and
+    until no timer is due that may have been what took so long.
+    """
+
+    def __init__(self) -> None:
+        self._until: dict[Partition, int] = {}
+        self._timers = False
+
+    def __bool__(self) -> bool:
+        """Return whether care is to be taken."""
+        return self._timers or bool(self._until)
+
+    def learn(self, reached: Offsets) -> None:
+        """Hear how far the work had come that was too long for its transaction."""
+        self._timers = True
+        for partition, offset in reached.items():
+            self._until[partition] = max(offset, self._until.get(partition, 0))
+
+    def passed(self, positions: Mapping[Partition, int | None], *, timers_due: bool) -> None:
+        """Hear what is committed of the partitions that this worker has; None: not known yet."""
+        self._timers = self._timers and timers_due
+        for partition, until in list(self._until.items()):
+            position = positions.get(partition, until)
+            if position is not None and position >= until:
+                del self._until[partition]
