@@ -90,3 +90,27 @@ def test_a_session_says_nothing_on_the_terminal_and_ends_with_its_block(tmp_path
 def test_python_workers_run_our_interpreter(spark):
     found = spark.range(1).rdd.map(lambda _: __import__("sys").executable).first()
     assert found == sys.executable
+
+
+def test_secrets_stand_in_no_command_line_environment_or_plan(tmp_path: Path):
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    words = (
+        "openssl req -x509 -newkey rsa:2048 -subj /CN=penstock -days 2 -passout pass:open-sesame"
+    )
+    subprocess.run(
+        [*words.split(), "-keyout", str(key), "-out", str(certificate)],
+        check=True,
+        capture_output=True,
+    )
+    assert "BEGIN ENCRYPTED PRIVATE KEY" in key.read_text()
+    driver = Path(__file__).with_name("secrets_driver.py")
+    command = [sys.executable, str(driver), str(tmp_path), str(key), str(certificate)]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=_WAIT_SECONDS * 2,
+        check=False,
+        env=os.environ | {"PENSTOCK_KAFKA_SASL_PASSWORD": "x", "PENSTOCK_KAFKA_SASL_USERNAME": "y"},
+    )
+    assert done.returncode == 0, done.stderr

@@ -22,6 +22,7 @@ from penstock.core.settings import KafkaSettings
 from penstock.errors import ConfigurationError
 from penstock.machine.locks import FileLock
 from penstock.machine.ports import port_answers, port_is_free
+from penstock.machine.private import make_private
 
 __all__ = ["EmbeddedBroker"]
 
@@ -154,6 +155,7 @@ class EmbeddedBroker:
     def _turn(self, deadline: float) -> Iterator[None]:
         """Let one process at a time start brokers here; say what is wrong with the directory."""
         try:
+            make_private(self.directory)
             with FileLock(self.directory / "start.lock") as lock:
                 if not lock.wait(timeout=_left(deadline)):
                     raise ConfigurationError(

@@ -1,13 +1,12 @@
 """What the embedded brokers are told: who they are, where they listen, how they are sized."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from penstock.backbone.brokerplan import ClusterPlan, NodePlan
 from penstock.core.settings import KafkaSettings
 from penstock.machine.ports import LOOPBACK
 
-__all__ = ["java_options", "log_properties", "properties_text", "server_properties"]
+__all__ = ["java_options", "log_properties", "server_properties"]
 
 _OFFSETS_KEPT_MINUTES = 10 * 365 * 24 * 60
 _MIB = 1 << 20
@@ -68,18 +67,6 @@ def server_properties(
         "broker.heartbeat.interval.ms": 500,
     }
     return {name: str(value) for name, value in properties.items()}
-
-
-def properties_text(properties: Mapping[str, str]) -> str:
-    """Return a Java properties file; a path may hold any character."""
-    return "".join(f"{name}={_escaped(value)}\n" for name, value in properties.items())
-
-
-def _escaped(value: str) -> str:
-    text = value.replace("\\", "\\\\")
-    return "".join(
-        character if " " <= character <= "~" else f"\\u{ord(character):04x}" for character in text
-    )
 
 
 def log_properties(file: str) -> dict[str, str]:

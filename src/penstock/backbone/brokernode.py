@@ -9,18 +9,14 @@ from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 
-from penstock.backbone.brokerconfig import (
-    java_options,
-    log_properties,
-    properties_text,
-    server_properties,
-)
+from penstock.backbone.brokerconfig import java_options, log_properties, server_properties
 from penstock.backbone.brokerplan import ClusterPlan, cluster_of
 from penstock.core.settings import KafkaSettings
 from penstock.errors import ConfigurationError
 from penstock.machine.files import last_lines, write_atomically
 from penstock.machine.jars import JarSet, jar_paths
 from penstock.machine.java import find_java
+from penstock.machine.javaproperties import properties_text
 from penstock.machine.kept import KeptProgram
 
 __all__ = ["STOP_GRACE", "BrokerNode"]

@@ -8,7 +8,7 @@ from typing import Any, Self
 from penstock.core.settings import KafkaSettings
 from penstock.errors import ConfigurationError
 
-__all__ = ["Connection"]
+__all__ = ["Connection", "is_encrypted"]
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _LOGIN_MODULES = {
@@ -67,10 +67,11 @@ class Connection:
         }
         return config | {name: value for name, value in optional.items() if value}
 
-    def java_config(self) -> dict[str, str]:
+    def java_config(self, *, key_store: Path | None = None) -> dict[str, str]:
         """Return the configuration of a Java client; it holds the secrets in clear.
 
-        TLS files are PEM, as for librdkafka. Java reads a key only as PKCS#8.
+        TLS files are PEM, as for librdkafka. Java reads a key only as PKCS#8. ``key_store`` is a
+        file with key and certificates, named in the place of their text.
         """
         settings = self.settings
         request_ms = round(settings.request_timeout.total_seconds() * 1000)
@@ -94,12 +95,37 @@ class Connection:
             config["ssl.truststore.type"] = "PEM"
             config["ssl.truststore.location"] = settings.tls_ca_file
         if settings.tls_key_file:
-            config |= _java_key(settings)
+            config |= _java_key(settings, key_store)
         return config
 
+    def java_key(self) -> str:
+        """Return the client's key as the file has it; ConfigurationError: Java does not read it."""
+        return _java_key_text(self.settings)
 
-def _java_key(settings: KafkaSettings) -> dict[str, str]:
-    # As text, because a PEM file for Java would have to hold both, the key and the certificate.
+    def certificates(self) -> str:
+        """Return the client's certificates as their file has them."""
+        return _read(self.settings.tls_certificate_file)
+
+
+def is_encrypted(key: str) -> bool:
+    """Return whether a key in PEM can be read only with its password."""
+    return "BEGIN ENCRYPTED PRIVATE KEY" in key or "Proc-Type: 4,ENCRYPTED" in key
+
+
+def _java_key(settings: KafkaSettings, key_store: Path | None) -> dict[str, str]:
+    if key_store is not None:
+        return {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(key_store)}
+    config = {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.certificate.chain": _read(settings.tls_certificate_file),
+        "ssl.keystore.key": _java_key_text(settings),
+    }
+    if password := settings.tls_key_password.reveal():
+        config["ssl.key.password"] = password
+    return config
+
+
+def _java_key_text(settings: KafkaSettings) -> str:
     key = _read(settings.tls_key_file)
     if "BEGIN PRIVATE KEY" not in key and "BEGIN ENCRYPTED PRIVATE KEY" not in key:
         raise ConfigurationError(
@@ -108,14 +134,7 @@ def _java_key(settings: KafkaSettings) -> dict[str, str]:
             detail="it has to be PKCS#8 in PEM: '-----BEGIN PRIVATE KEY-----' or ENCRYPTED",
             hint=f"run: openssl pkcs8 -topk8 -in {settings.tls_key_file} -out key.pem",
         )
-    config = {
-        "ssl.keystore.type": "PEM",
-        "ssl.keystore.certificate.chain": _read(settings.tls_certificate_file),
-        "ssl.keystore.key": key,
-    }
-    if password := settings.tls_key_password.reveal():
-        config["ssl.key.password"] = password
-    return config
+    return key
 
 
 def _problems(settings: KafkaSettings) -> list[str]:
@@ -140,12 +159,21 @@ def _problems(settings: KafkaSettings) -> list[str]:
         problems.append(f"TLS files are set, but security_protocol is {protocol}")
     if bool(settings.tls_certificate_file) != bool(settings.tls_key_file):
         problems.append("tls_certificate_file and tls_key_file go together")
+    if not settings.tls_key_password and _is_encrypted_file(settings.tls_key_file):
+        problems.append("the key in tls_key_file is encrypted, and tls_key_password is not set")
     problems += [
         f"{name}: there is no file {file}"
         for name, file in files.items()
         if file and not Path(file).is_file()
     ]
     return problems
+
+
+def _is_encrypted_file(file: str) -> bool:
+    try:
+        return bool(file) and is_encrypted(_read(file))
+    except (OSError, UnicodeDecodeError):
+        return False  # told as a file that is not there, or by the client that reads it
 
 
 def _read(file: str) -> str:

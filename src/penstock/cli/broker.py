@@ -20,7 +20,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 
 def _broker(session: Session) -> int:
-    settings, places = session.loaded.settings, session.loaded.places
+    settings = session.loaded.settings
     if settings.kafka.bootstrap != EMBEDDED:
         raise ConfigurationError(
             f"the configuration names a cluster: {settings.kafka.bootstrap}",
@@ -30,7 +30,7 @@ def _broker(session: Session) -> int:
     terminal = session.terminal
     with (
         stop_on_signals() as stop,
-        guarded_log(settings, places, note=terminal.note) as log,
+        guarded_log(settings, session.places, note=terminal.note) as log,
     ):
         terminal.line(log.connection.bootstrap)
         terminal.note("it runs until Ctrl-C")

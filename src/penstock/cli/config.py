@@ -8,6 +8,7 @@ from penstock.cli.session import Session
 from penstock.cli.terminal import shortened
 from penstock.core.configuration import Resolved
 from penstock.core.keys import shown, variable_of
+from penstock.core.settings import Secret
 
 __all__ = ["register"]
 
@@ -55,7 +56,7 @@ def _explain(session: Session) -> None:
     for past in found.overrode:
         terminal.line(f"  overrides {_text(past)} from {_origin(past)}")
     terminal.line(f"  is        {found.key.help}")
-    flag = "" if found.key.secret else f"--set {found.key.name}=... or "
+    flag = "" if isinstance(found.value, Secret) else f"--set {found.key.name}=... or "
     terminal.line(f"  set it    {flag}{variable_of(found.key.name)}=...")
 
 

@@ -74,7 +74,7 @@ def _refuse_terminal(plan: Plan, also: list[str]) -> None:
 def _alone(session: Session) -> Iterator[None]:
     """Hold the lock that lets an application run once in a project; the kernel drops it."""
     app = session.application.graph.app
-    lock = FileLock(session.loaded.places.home / "dev" / f"{app}.lock")
+    lock = FileLock(session.places.home / "dev" / f"{app}.lock")
     if not lock.acquire():
         raise ConfigurationError(
             f"{app} runs already in {session.loaded.places.home}",

@@ -32,7 +32,7 @@ def known(
         )
 
     with ExitStack() as stack:
-        http, registry = session.loaded.settings.http, Registry(session.loaded.places.runs)
+        http, registry = session.loaded.settings.http, Registry(session.places.runs)
         port, hosts = http.port, [host.strip() for host in http.hosts.split(",") if host.strip()]
         beside = port != 0 and port in {entry.port for entry in registry.entries()}
         page = stack.enter_context(

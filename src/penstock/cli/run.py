@@ -15,6 +15,7 @@ from penstock.cli.presence import known
 from penstock.cli.session import Session
 from penstock.cli.stopping import end_now, stop_on_signals
 from penstock.cli.supervision.board import Board
+from penstock.core.masking import without_secrets
 from penstock.core.printable import printable_lines
 from penstock.core.report import PartReport, encode_report
 from penstock.errors import StuckError
@@ -121,7 +122,7 @@ class _PrintableFormatter(logging.Formatter):
     """Writes a message in one line, and what follows of a traceback moved in."""
 
     def format(self, record: logging.LogRecord) -> str:
-        first, *further = printable_lines(super().format(record))
+        first, *further = printable_lines(without_secrets(super().format(record)))
         return "\n".join([first, *(f"  {line}" for line in further)])
 
 

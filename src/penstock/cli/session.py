@@ -1,8 +1,9 @@
 """What every verb works with: its arguments, the terminal, the configuration, the log."""
 
+import os
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cached_property
 from threading import Timer
 from typing import TYPE_CHECKING
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING
 from penstock.cli.load import Application, load_application
 from penstock.cli.terminal import Terminal
 from penstock.machine.configfile import Loaded, load_configuration
+from penstock.machine.places import Places
+from penstock.machine.private import OWNER_ONLY, make_private
 
 if TYPE_CHECKING:
     from penstock.backbone.connection import Connection
@@ -43,18 +46,34 @@ class Session:
         application.graph.verified()
         return application
 
+    @cached_property
+    def places(self) -> Places:
+        """Where this run keeps things: made, and closed to other users.
+
+        So is whatever the run makes, unless the lake, checkpoints or state are elsewhere: there
+        others may be meant to read.
+        """
+        settings, places = self.loaded.settings, self.loaded.places
+        with suppress(OSError):  # where it cannot be made, whoever needs it says so
+            if told := make_private(places.home):
+                self.terminal.warn(told)
+        elsewhere = (settings.lake.path, settings.spark.checkpoint_dir, settings.services.state_dir)
+        if not any(elsewhere):
+            os.umask(OWNER_ONLY)
+        return places
+
     def connected(self) -> AbstractContextManager["Connection"]:
         """Give a connection to the log; an embedded broker is joined, or started for the time."""
         from penstock.backbone.connect import connected
 
-        settings, places = self.loaded.settings, self.loaded.places
+        settings, places = self.loaded.settings, self.places
         return self._patient(lambda note: connected(settings, places, note=note))
 
     def guarded(self) -> AbstractContextManager["Connection"]:
         """Give a connection as :meth:`connected` does; a broker that dies is started again."""
         from penstock.cli.supervision.brokerguard import guarded_log
 
-        settings, places, tell = self.loaded.settings, self.loaded.places, self.terminal.note
+        settings, places, tell = self.loaded.settings, self.places, self.terminal.note
 
         @contextmanager
         def opened(note: Note) -> Iterator["Connection"]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import msgspec
 
 from penstock.cli.screen import Screen, drawing_console
+from penstock.core.masking import without_secrets
 from penstock.core.printable import (
     CELL_CHARACTERS,
     LINE_CHARACTERS,
@@ -150,7 +151,8 @@ class Terminal:
 
     def trace(self, error: BaseException) -> None:
         """Write the traceback of an exception."""
-        self._say("\n".join(printable_lines("".join(traceback.format_exception(error)).rstrip())))
+        text = without_secrets("".join(traceback.format_exception(error)).rstrip())
+        self._say("\n".join(printable_lines(text)))
 
     def failure(self, text: str) -> None:
         """Write that something failed, in one line."""

@@ -8,7 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal, TypeAlias
 
-from penstock.core.keys import Key, find_key, known_keys, read_value, sections, variable_of
+from penstock.core.keys import (
+    Key,
+    find_key,
+    is_secret,
+    known_keys,
+    read_value,
+    sections,
+    variable_of,
+)
 from penstock.core.place import did_you_mean
 from penstock.core.settings import Settings
 from penstock.errors import ConfigurationError
@@ -100,15 +108,23 @@ def problems_in(layer: Layer) -> list[str]:
         key = find_key(name)
         if key is None:
             found.append(f"{given.where}: {_unknown(name)}")
-        elif key.secret and layer.name == "flag":
-            text = f"{name} is a secret, and a flag is seen by everybody on the machine"
-            found.append(f"{given.where}: {text}; set the variable {variable_of(name)}")
         else:
             try:
                 read_value(key, given.value)
             except ValueError as error:
                 found.append(f"{given.where}: {name}: {error}")
+                continue
+            if layer.name == "flag" and is_secret(name, given.value):
+                text = f"{name} is a secret, and a flag is seen by everybody on the machine"
+                found.append(f"{given.where}: {text}; set the variable {_variable(key)}")
     return found
+
+
+def _variable(key: Key) -> str:
+    """Return the variable that sets a key; an entry of a table is set with the table."""
+    opened = (each.name for each in known_keys().values() if each.open)
+    table = next((name for name in opened if key.name.startswith(f"{name}.")), None)
+    return variable_of(table or key.name)
 
 
 def _unknown(name: str) -> str:

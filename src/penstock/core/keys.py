@@ -9,6 +9,7 @@ from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 
+from penstock.core.masking import names_secret
 from penstock.core.settings import Secret, Settings
 from penstock.core.units import UnitError, duration, duration_text, size
 
@@ -16,6 +17,7 @@ __all__ = [
     "ENVIRONMENT_PREFIX",
     "Key",
     "find_key",
+    "is_secret",
     "known_keys",
     "read_value",
     "sections",
@@ -62,8 +64,9 @@ class Key:
         return self.type is Secret
 
     def entry(self, name: str) -> "Key":
-        """Return the key of one entry of an open key's table."""
-        return Key(f"{self.name}.{name}", str, None, self.help)
+        """Return the key of one entry of an open key's table; its name may say it is a secret."""
+        kind = Secret if names_secret(name) else str
+        return Key(f"{self.name}.{name}", kind, None, self.help)
 
 
 @cache
@@ -111,6 +114,17 @@ def shown(value: Any) -> Any:
     return duration_text(value) if isinstance(value, timedelta) else value
 
 
+def is_secret(name: str, given: Any) -> bool:
+    """Return whether a value that was given for a name is a secret, and not empty."""
+    key = find_key(name)
+    try:
+        value = None if key is None else read_value(key, given)
+    except ValueError:
+        return False
+    found = value.values() if isinstance(value, Mapping) else (value,)
+    return any(isinstance(each, Secret) and len(each) > 0 for each in found)
+
+
 def read_value(key: Key, given: Any) -> Any:
     """Return a given value as the key's type; ValueError says what it should be."""
     value = _typed(key, given)
@@ -136,7 +150,9 @@ def _typed(key: Key, given: Any) -> Any:
     if key.type is int:
         return _integer(given, is_size=key.name.endswith("_bytes"))
     if isinstance(given, str):
-        return Secret(given) if key.secret else given
+        # Of an entry of a table the value, too, may say that it is one.
+        secret = key.secret or (key.name not in known_keys() and names_secret("", given))
+        return Secret(given) if secret else given
     raise ValueError(f"{'it' if key.secret else repr(given)} is not a text; put it in quotes")
 
 
@@ -165,4 +181,8 @@ def _table(given: Any) -> dict[str, str]:
             raise ValueError('it is not a JSON object, as {"spark.name": "value"}') from error
     if not isinstance(given, Mapping) or not all(isinstance(text, str) for text in given.values()):
         raise ValueError("it is not a table of names to texts")
-    return dict(given)
+    return {name: _entry(name, text) for name, text in given.items()}
+
+
+def _entry(name: str, text: str) -> str:
+    return Secret(text) if names_secret(name, text) else text

@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from penstock.core.masking import without_secrets
 from penstock.core.printable import CELL_CHARACTERS, printable
 
 __all__ = ["Counts", "PartReport", "PartState", "decode_report", "encode_report"]
@@ -57,7 +58,8 @@ class PartReport(msgspec.Struct, frozen=True, kw_only=True):
             for name, text in self.detail.items()
         }
         set_field = msgspec.structs.force_setattr
-        set_field(self, "reason", printable(self.reason, most=CELL_CHARACTERS))
+        reason = printable(without_secrets(self.reason), most=CELL_CHARACTERS)
+        set_field(self, "reason", reason)
         set_field(self, "detail", detail)
 
 

@@ -91,6 +91,13 @@ class SparkSettings:
         default_factory=dict, metadata={"help": "any further spark.* settings, as they are"}
     )
 
+    def plain_options(self) -> dict[str, str]:
+        """Return the further settings with the secrets among them in clear, for Spark itself."""
+        return {
+            name: text.reveal() if isinstance(text, Secret) else text
+            for name, text in self.options.items()
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LakeSettings:

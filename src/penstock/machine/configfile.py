@@ -2,18 +2,20 @@
 
 import difflib
 import os
+import stat
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from penstock.core.configuration import Configuration, Given, Layer, resolve
-from penstock.core.keys import ENVIRONMENT_PREFIX, known_keys, sections, variable_of
+from penstock.core.keys import ENVIRONMENT_PREFIX, is_secret, known_keys, sections, variable_of
 from penstock.core.place import did_you_mean
 from penstock.core.settings import Settings
 from penstock.errors import ConfigurationError
 from penstock.machine.places import Places
+from penstock.machine.private import OWNER_ONLY
 
 __all__ = ["FILE_NAME", "Loaded", "find_file", "line_numbers", "load_configuration"]
 
@@ -61,6 +63,8 @@ def load_configuration(
     found = (directory / named.expanduser()) if named else find_file(directory)
     profile = profile or environment.get(_PROFILE_VARIABLE) or None
     base, profiles = _read_file(found, directory) if found else ({}, {})
+    if found:
+        _refuse_open_secrets(found, [base, *profiles.values()])
     if profile is not None and profile not in profiles:
         raise ConfigurationError(
             f"there is no profile {profile!r}",
@@ -125,6 +129,24 @@ def _read_file(path: Path, directory: Path) -> tuple[dict[str, Given], dict[str,
     return layer(tree, ()), {
         name: layer(inner, (_PROFILES, name)) for name, inner in profiles.items()
     }
+
+
+def _refuse_open_secrets(path: Path, layers: Iterable[Mapping[str, Given]]) -> None:
+    """Refuse a file that holds secrets and that others than its owner may read or change."""
+    mode = stat.S_IMODE(path.stat().st_mode)
+    held = [
+        f"{given.where}: {name}"
+        for layer in layers
+        for name, given in layer.items()
+        if is_secret(name, given.value)
+    ]
+    if held and mode & OWNER_ONLY:
+        raise ConfigurationError(
+            f"{path.name} holds secrets, and other users may read it (mode {mode:03o})",
+            code="config.readable",
+            detail="\n  ".join(held),
+            hint=f"chmod 600 {path}, or give the secrets in the environment",
+        )
 
 
 def _leaves(

@@ -9,7 +9,7 @@ __all__ = ["last_lines", "write_atomically"]
 _TAIL_BYTES = 64 << 10
 
 
-def write_atomically(path: Path, text: str, *, mode: int = 0o644) -> None:
+def write_atomically(path: Path, text: str, *, mode: int = 0o600) -> None:
     """Write a text file so that readers, and a power cut, see the old content or the new.
 
     Directories are made as needed. A file that has this content and mode already is left alone.

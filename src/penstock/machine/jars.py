@@ -13,10 +13,12 @@ from pathlib import Path
 
 from penstock.errors import ConfigurationError
 from penstock.machine.places import cache_dir
+from penstock.machine.verified import Verified
 
 __all__ = ["Jar", "JarSet", "jar_paths", "jars_dir", "locked_jars", "missing_jars", "parse_lock"]
 
 _NAMED_IN_MESSAGES = 8
+_VERIFIED = "verified.json"
 
 
 class JarSet(StrEnum):
@@ -113,18 +115,36 @@ def _present(jar: Jar, *, verify: bool) -> bool:
 
 
 def jar_paths(jar_set: JarSet) -> list[Path]:
-    """Return the files of a set, in the order of the list.
+    """Return the files of a set, in the order of the list; their bytes are as they must be.
 
-    Raises ConfigurationError (``jars.missing``) that names the jars that are not there.
+    They are read in full the first time and after a change. Raises ConfigurationError that names
+    the jars that are not there (``jars.missing``) or have other bytes (``jars.wrong``).
     """
     if missing := missing_jars(jar_set):
-        names = [jar.file_name for jar in missing[:_NAMED_IN_MESSAGES]]
-        if len(missing) > len(names):
-            names.append(f"and {len(missing) - len(names)} more")
         raise ConfigurationError(
             f"{len(missing)} of {len(locked_jars(jar_set))} {jar_set} jars are not in the cache",
             code="jars.missing",
-            detail=f"in {jars_dir()}: {', '.join(names)}",
+            detail=f"in {jars_dir()}: {_named(missing)}",
+            hint="run: penstock jars fetch",
+        )
+    verified = Verified(jars_dir() / _VERIFIED)
+    wrong = [
+        jar
+        for jar in locked_jars(jar_set)
+        if not verified.holds(jar.cached, jar.sha512, matches=jar.matches)
+    ]
+    verified.save()
+    if wrong:
+        raise ConfigurationError(
+            f"{len(wrong)} {jar_set} jars have other bytes than they must",
+            code="jars.wrong",
+            detail=f"in {jars_dir()}: {_named(wrong)}",
             hint="run: penstock jars fetch",
         )
     return [jar.cached for jar in locked_jars(jar_set)]
+
+
+def _named(jars: list[Jar]) -> str:
+    names = [jar.file_name for jar in jars[:_NAMED_IN_MESSAGES]]
+    more = len(jars) - len(names)
+    return ", ".join([*names, f"and {more} more"] if more else names)

@@ -35,6 +35,8 @@ EXIT_NOT_STARTED = 4
 def main() -> int:
     """Let go of the caller, start the program and keep it."""
     directory, grace, command = Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]
+    # What the program writes is for its owner alone.
+    os.umask(0o077)
     reader, writer = os.pipe()
     if os.fork():
         os.close(writer)
@@ -89,7 +91,7 @@ def _stop(program: subprocess.Popen[bytes], grace: float) -> None:
 
 
 def _lock(path: Path, wait_seconds: float = 0.0) -> int | None:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     deadline = time.monotonic() + wait_seconds
     while True:
         try:

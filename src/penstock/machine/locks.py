@@ -9,6 +9,8 @@ from types import TracebackType
 from typing import Self
 from weakref import WeakSet
 
+from penstock.machine.private import open_private
+
 __all__ = ["FileLock"]
 
 _POLL_SECONDS = 0.05
@@ -35,7 +37,7 @@ class FileLock:
         if self._descriptor is not None:
             raise RuntimeError(f"{self.path} is locked already by this object")
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = open_private(self.path)
         try:
             fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:

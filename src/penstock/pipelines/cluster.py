@@ -11,7 +11,14 @@ from penstock.core.settings import Settings
 from penstock.errors import ConfigurationError
 from penstock.machine.ports import LOOPBACK
 
-__all__ = ["CLUSTER_SHUFFLES", "cluster_options", "is_local", "python_path", "refuse_unshared"]
+__all__ = [
+    "CLUSTER_SHUFFLES",
+    "cluster_options",
+    "is_local",
+    "on_one_machine",
+    "python_path",
+    "refuse_unshared",
+]
 
 CLUSTER_SHUFFLES = 16
 """Partitions of shuffles and state where nothing says how large the cluster is."""
@@ -20,6 +27,11 @@ CLUSTER_SHUFFLES = 16
 def is_local(master: str) -> bool:
     """Whether driver and executors are one process."""
     return master.startswith("local")
+
+
+def on_one_machine(master: str) -> bool:
+    """Whether all of Spark runs on this machine."""
+    return is_local(master) or _on_loopback(master)
 
 
 def cluster_options(master: str, jars: Sequence[str]) -> dict[str, str]:
@@ -50,7 +62,7 @@ def refuse_unshared(settings: Settings, pipelines: Iterable[Pipeline]) -> None:
     rows of a lake table below its path.
     """
     master = settings.spark.master
-    if is_local(master) or _on_loopback(master):
+    if on_one_machine(master):
         return
     uses_lake = any(
         isinstance(data, Lake) or (isinstance(data, Stream) and data.archive)

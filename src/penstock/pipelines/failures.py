@@ -6,6 +6,7 @@ import traceback
 from pyspark.errors import AnalysisException, PySparkException
 
 from penstock.core.graph import Pipeline
+from penstock.core.masking import without_secrets
 from penstock.errors import (
     ConfigurationError,
     DefinitionError,
@@ -184,4 +185,4 @@ def first_lines(text: str) -> str:
             break
         if line.strip():
             kept.append(line.strip())
-    return _SQLSTATE.sub("", " ".join(kept))[:_REASON_LIMIT]
+    return without_secrets(_SQLSTATE.sub("", " ".join(kept)))[:_REASON_LIMIT]

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program 
 from penstock.backbone.connection import Connection
 from penstock.core.graph import Data, OnLog, Stream, Table
 from penstock.pipelines.gate import REFUSED, judged
+from penstock.pipelines.keystore import key_store
 from penstock.pipelines.sqltext import name
 
 __all__ = [
@@ -55,8 +56,12 @@ def observed_name(pipeline: str, data: Data) -> str:
 
 def kafka_options(connection: Connection) -> dict[str, str]:
     """Return how Spark's Kafka connector reaches the cluster."""
-    shared = {f"kafka.{name}": value for name, value in connection.java_config().items()}
+    shared = {f"kafka.{name}": value for name, value in _java_config(connection).items()}
     return shared | {"kafka.bootstrap.servers": connection.bootstrap}
+
+
+def _java_config(connection: Connection) -> dict[str, str]:
+    return connection.java_config(key_store=key_store(connection))
 
 
 def topic_rows(

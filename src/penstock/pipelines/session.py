@@ -3,6 +3,7 @@
 import atexit
 import logging
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -23,13 +24,17 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
+from penstock.core.keys import ENVIRONMENT_PREFIX
+from penstock.core.masking import NAME_PATTERN, TEXT_PATTERN
 from penstock.core.settings import Settings, SparkSettings
 from penstock.errors import ConfigurationError, TransientError
-from penstock.machine.files import last_lines
+from penstock.machine.files import last_lines, write_atomically
 from penstock.machine.jars import JarSet, jar_paths
 from penstock.machine.java import find_java, spark_java_home
+from penstock.machine.javaproperties import properties_text
 from penstock.machine.places import Places
 from penstock.machine.ports import LOOPBACK
+from penstock.machine.private import make_private
 from penstock.pipelines.cluster import CLUSTER_SHUFFLES, cluster_options, is_local, python_path
 from penstock.pipelines.patterns import register_search
 from penstock.pipelines.scratch import Scratch
@@ -63,6 +68,8 @@ _QUIET = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "py4j.clientse
 """Loggers of traces whose exceptions are raised as well, and told in a line by who takes them."""
 
 _ANY_LOCAL = "local[*]"
+_SUBMIT = "PYSPARK_SUBMIT_ARGS"
+_WORKERS_NEED = frozenset({"PENSTOCK_CACHE"})
 _LINES_SHOWN = 3
 
 
@@ -76,6 +83,7 @@ class _Files:
 
     @classmethod
     def of(cls, places: Places, name: str) -> Self:
+        make_private(places.home)
         places.logs.mkdir(parents=True, exist_ok=True)
         return cls(
             places.logs / f"{name}.spark.log",
@@ -164,12 +172,14 @@ def _start(settings: SparkSettings, files: _Files, *, name: str, held: int = 0) 
     )
     _quieten()
     conf = SparkConf(loadDefaults=False)
-    for key, value in _options(settings, files, name=name, held=held).items():
+    options = _options(settings, files, name=name, held=held)
+    for key, value in options.items():
         conf.set(key, value)
     found: SparkSession | None = None
     try:
         with _interrupts_later():
-            found = SparkSession(SparkContext(conf=conf, gateway=_launch(conf, files)))
+            gateway = _launch(options, files)
+            found = SparkSession(SparkContext(conf=conf, gateway=gateway))
     except KeyboardInterrupt:
         if found is not None:
             _end(found)
@@ -208,11 +218,14 @@ def _options(settings: SparkSettings, files: _Files, *, name: str, held: int) ->
         options["spark.executorEnv.PYTHONPATH"] = python_path()
     else:
         options |= cluster_options(settings.master, jars)
-    return options | dict(settings.options)
+    return options | settings.plain_options()
 
 
 _FIXED: Mapping[str, str] = {
     "spark.ui.enabled": "false",
+    # Whatever Spark prints of its settings, of plans and of their options.
+    "spark.redaction.regex": NAME_PATTERN,
+    "spark.redaction.string.regex": TEXT_PATTERN,
     "spark.ui.showConsoleProgress": "false",
     # For the page that is switched off; each holds its whole plan, and a stream adds some a second.
     "spark.sql.ui.retainedExecutions": "20",
@@ -257,16 +270,20 @@ def _master(master: str, slots: int) -> str:
     return f"local[{slots},{_TASK_ATTEMPTS}]" if master == _ANY_LOCAL else master
 
 
-def _launch(conf: SparkConf, files: _Files) -> Any:
+def _launch(options: Mapping[str, str], files: _Files) -> Any:
     """Start the JVM, what it prints in a file.
 
-    The JVM reads a pipe from this process and exits at its end, so that it dies with us even when
-    we are killed.
+    Its options go through a file that only the owner reads and that is gone when it runs: everybody
+    on the machine sees a command line. The JVM reads a pipe from this process and exits at its end,
+    so that it dies with us even when we are killed.
     """
-    with files.printed.open("wb") as printed:
+    private = files.scratch.path / "options.properties"
+    write_atomically(private, properties_text(options), mode=0o600)
+    words = ["--properties-file", str(private), "--load-spark-defaults", "pyspark-shell"]
+    with files.printed.open("wb") as printed, _jvm_environment(shlex.join(words)):
         try:
             start: Callable[..., Any] = launch_gateway
-            gateway = start(conf, {"stdout": printed, "stderr": subprocess.STDOUT})
+            gateway = start(None, {"stdout": printed, "stderr": subprocess.STDOUT})
         except PySparkRuntimeError as error:
             raise ConfigurationError(
                 "Spark's JVM does not start",
@@ -274,9 +291,38 @@ def _launch(conf: SparkConf, files: _Files) -> Any:
                 detail=" / ".join(last_lines(files.printed, count=_LINES_SHOWN)),
                 hint=f"penstock doctor; everything it said is in {files.printed}",
             ) from error
+        finally:
+            private.unlink(missing_ok=True)
     # Beside the process, which PySpark keeps here.
     gateway.printed, gateway.log = files.printed, files.log
+    gateway.scratch = files.scratch.path
     return gateway
+
+
+@contextmanager
+def _jvm_environment(submit_arguments: str) -> Iterator[None]:
+    """Give this process, for the block, the environment that the JVM and its workers are to have.
+
+    They have the settings already: Penstock's own variables, among them passwords, are left out.
+    PySpark copies the environment of the process, and takes no other.
+    """
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(ENVIRONMENT_PREFIX) and name not in _WORKERS_NEED
+    }
+    for name in kept:
+        del os.environ[name]
+    before = os.environ.get(_SUBMIT)
+    os.environ[_SUBMIT] = submit_arguments
+    try:
+        yield
+    finally:
+        os.environ |= kept
+        if before is None:
+            del os.environ[_SUBMIT]
+        else:
+            os.environ[_SUBMIT] = before
 
 
 @contextmanager

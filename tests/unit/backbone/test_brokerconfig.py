@@ -3,10 +3,11 @@ from pathlib import Path
 import pytest
 
 from penstock.backbone.broker import EmbeddedBroker
-from penstock.backbone.brokerconfig import properties_text, server_properties
+from penstock.backbone.brokerconfig import server_properties
 from penstock.backbone.brokerplan import ClusterPlan, NodePlan, new_cluster_id, plan_of
 from penstock.core.settings import KafkaSettings
 from penstock.errors import ConfigurationError
+from penstock.machine.javaproperties import properties_text
 
 ONE = ClusterPlan.at_ports("cluster", [20001, 20002])
 THREE = ClusterPlan.at_ports("cluster", [20001, 20002, 20003, 20004, 20005, 20006])

@@ -103,3 +103,17 @@ def test_all_that_is_wrong_is_said_at_once(tls: dict[str, str]) -> None:
 def test_a_contradiction_is_refused(settings: KafkaSettings, why: str) -> None:
     with pytest.raises(ConfigurationError, match=why):
         Connection("kafka.test:9092", settings)
+
+
+def test_a_key_store_is_named_in_the_place_of_the_keys_text(tls: dict[str, str]) -> None:
+    settings = KafkaSettings(security_protocol="SSL", tls_key_password=Secret("open"), **tls)
+    java = Connection("kafka.test:9093", settings).java_config(key_store=Path("/private/key.pem"))
+    assert java["ssl.keystore.location"] == "/private/key.pem"
+    assert not [text for text in java.values() if "BEGIN" in text or text == "open"]
+
+
+def test_an_encrypted_key_without_its_password_is_refused_at_once(tls: dict[str, str]) -> None:
+    Path(tls["tls_key_file"]).write_text("-----BEGIN ENCRYPTED PRIVATE KEY-----\n")
+    with pytest.raises(ConfigurationError) as caught:
+        Connection("kafka.test:9093", KafkaSettings(security_protocol="SSL", **tls))
+    assert "is encrypted, and tls_key_password is not set" in caught.value.detail

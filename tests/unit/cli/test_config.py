@@ -55,3 +55,23 @@ def test_a_wrong_configuration_is_an_error_with_every_problem(penstock, project)
         "  penstock.toml:3: kafka.brokers: 2 is none of 1, 3",
         "  hint: penstock config show: every setting there is",
     ]
+
+
+def test_secrets_among_the_options_of_spark_are_hidden_and_refused_as_flags(penstock, monkeypatch):
+    name = "spark.hadoop.fs.s3a.secret.key"
+    monkeypatch.setenv("PENSTOCK_SPARK_OPTIONS", f'{{"{name}": "hush", "spark.a": "b"}}')
+    for words in (
+        ["config", "show"],
+        ["config", "show", "--json"],
+        ["config", "explain", f"spark.options.{name}"],
+        ["config", "explain", f"spark.options.{name}", "--json"],
+    ):
+        answer = penstock(*words)
+        assert answer.code == 0
+        assert "hush" not in answer.out + answer.err
+        assert "***" in answer.out
+    for flag in (f"spark.options.{name}=hush", f'spark.options={{"{name}":"hush"}}'):
+        answer = penstock("config", "show", "--set", flag)
+        assert answer.code == 1
+        assert "is a secret" in answer.err
+        assert "PENSTOCK_SPARK_OPTIONS" in answer.err

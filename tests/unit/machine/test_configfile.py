@@ -129,3 +129,32 @@ def test_lines_are_found_below_tables_dotted_keys_and_long_values():
         ("t", "x.y", "long"): 3,
         ("t", "x.y", "short"): 6,
     }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[kafka]\nsasl_password = "hush"\n',
+        '[profiles.other.kafka]\ntls_key_password = "hush"\n',
+        '[spark.options]\n"spark.hadoop.fs.s3a.secret.key" = "hush"\n',
+        '[spark.options]\n"spark.driver.extraJavaOptions" = "-Dhttp.proxyPassword=hush"\n',
+    ],
+)
+def test_a_file_with_secrets_that_others_may_read_is_refused(tmp_path, text):
+    file = tmp_path / "penstock.toml"
+    file.write_text(text)
+    file.chmod(0o640)
+    with pytest.raises(ConfigurationError) as caught:
+        load_configuration(directory=tmp_path, environment={})
+    assert caught.value.code == "config.readable"
+    assert "penstock.toml:2" in caught.value.detail
+    assert caught.value.hint.startswith(f"chmod 600 {file}")
+    assert "hush" not in str(caught.value)
+    file.chmod(0o600)
+    assert "hush" not in repr(load_configuration(directory=tmp_path, environment={}))
+
+
+def test_a_file_without_secrets_may_be_read_by_all(tmp_path):
+    (tmp_path / "penstock.toml").write_text('[kafka]\nsasl_password = ""\nheap_mb = 600\n')
+    (tmp_path / "penstock.toml").chmod(0o644)
+    assert load_configuration(directory=tmp_path, environment={}).settings.kafka.heap_mb == 600

@@ -1,10 +1,12 @@
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
 
 from penstock.errors import ConfigurationError
 from penstock.machine.jars import Jar, JarSet, jar_paths, locked_jars, missing_jars, parse_lock
+from penstock.machine.verified import Verified
 
 
 @pytest.fixture(autouse=True)
@@ -60,3 +62,45 @@ def test_a_file_matches_by_its_bytes(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"abd")
     assert not jar.matches(tmp_path / "file")
     assert not jar.matches(tmp_path / "nowhere")
+
+
+def test_jars_with_other_bytes_are_refused_when_they_are_used(tmp_path: Path) -> None:
+    for jar in locked_jars(JarSet.SPARK):
+        jar.cached.parent.mkdir(parents=True, exist_ok=True)
+        # As large as it must be, without taking the room.
+        with jar.cached.open("wb") as file:
+            file.truncate(jar.size)
+    with pytest.raises(ConfigurationError) as caught:
+        jar_paths(JarSet.SPARK)
+    assert caught.value.code == "jars.wrong"
+    assert ".jar" in caught.value.detail
+    assert caught.value.hint == "run: penstock jars fetch"
+
+
+def test_a_file_is_read_in_full_once_and_again_after_any_change(tmp_path: Path) -> None:
+    file, known = tmp_path / "a.jar", tmp_path / "cache" / "verified.json"
+    file.write_bytes(b"abc")
+    read: list[str] = []
+
+    def matches(path: Path) -> bool:
+        read.append(path.name)
+        return path.read_bytes() == b"abc"
+
+    def ask() -> bool:
+        verified = Verified(known)
+        answer = verified.holds(file, "hash", matches=matches)
+        verified.save()
+        return answer
+
+    assert [ask(), ask()] == [True, True]
+    assert read == ["a.jar"]
+    times = file.stat()
+    file.write_bytes(b"abd")
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))  # as if it were not changed
+    assert [ask(), ask()] == [False, False]
+    assert len(read) == 3
+    file.unlink()
+    assert not ask()
+    known.write_text("no JSON")
+    file.write_bytes(b"abc")
+    assert ask()

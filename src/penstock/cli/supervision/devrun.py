@@ -60,7 +60,7 @@ class DevRun:
         note = self.view.note
         with (
             known(self.session, self._board, command="dev", note=note),
-            guarded_log(loaded.settings, loaded.places, note=note) as log,
+            guarded_log(loaded.settings, self.session.places, note=note) as log,
         ):
             declare_application(graph, log.connection)
             watcher = Watcher(self.watched, log.connection) if self.watched else None
