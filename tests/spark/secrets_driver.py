@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 
 from penstock.backbone.connection import Connection
 from penstock.core.settings import KafkaSettings, Secret, Settings, SparkSettings
@@ -38,7 +39,7 @@ def look_at_processes(spark: Any, home: Path) -> None:
             assert "S3CRET" not in " ".join(process.cmdline())
             found |= process.environ()
     assert not [each for each in found if each.startswith("PENSTOCK_KAFKA")]
-    assert os.environ["PENSTOCK_KAFKA_SASL_PASSWORD"] == "x"
+    assert "PENSTOCK_KAFKA_SASL_PASSWORD" in os.environ
     assert "S3CRET" not in spark.sql("set").toPandas().to_string()
 
 
@@ -54,12 +55,8 @@ def look_at_the_key(spark: Any, tls: KafkaSettings) -> Path:
     factory.configure(kafka | {"ssl.protocol": "TLSv1.3"})
     assert factory.keystore() is not None
     wrong = Connection("127.0.0.1:1", replace(tls, tls_key_password=Secret("other")))
-    try:
+    with pytest.raises(ConfigurationError, match="cannot be decrypted"):
         kafka_options(wrong)
-    except ConfigurationError as error:
-        assert "cannot be decrypted" in error.message
-    else:
-        raise AssertionError("a wrong password was taken")
     return store
 
 

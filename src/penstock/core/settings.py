@@ -15,6 +15,7 @@ __all__ = [
     "HttpSettings",
     "KafkaSettings",
     "LakeSettings",
+    "LogSettings",
     "Secret",
     "ServiceSettings",
     "Settings",
@@ -166,6 +167,16 @@ class DevSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogSettings:
+    """The logs of parts and of Spark in the project's directory."""
+
+    max_bytes: int = _setting(
+        10 << 20, "a log that is larger is put aside, also while it is written"
+    )
+    kept: int = _setting(2, "how many older files of each log stay")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything an operator may set, in sections."""
 
@@ -175,4 +186,5 @@ class Settings:
     services: ServiceSettings = field(default_factory=ServiceSettings)
     http: HttpSettings = field(default_factory=HttpSettings)
     dev: DevSettings = field(default_factory=DevSettings)
+    logs: LogSettings = field(default_factory=LogSettings)
     home: str = _setting(".penstock", "where the embedded broker, checkpoints, lake and logs live")

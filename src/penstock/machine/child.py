@@ -6,13 +6,16 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from penstock.core.settings import LogSettings
 from penstock.errors import TransientError
 from penstock.machine.lifeline import LIFELINE_VARIABLE
+from penstock.machine.logfile import bound_log
 from penstock.machine.processes import end_session
 
 __all__ = ["Child"]
@@ -22,17 +25,18 @@ _DEATH_LIMIT = timedelta(seconds=5)
 _READER_LIMIT = timedelta(seconds=5)
 _POLL_SECONDS = 0.02
 _LINE_BYTES = 1 << 20
-_LOG_BYTES = 10 << 20
-_OLD_LOGS = 2
+_BOUNDS = LogSettings()
+_LOOK_SECONDS = 1.0
 
 
 class Child:
     """One child process in a session of its own, with a lifeline to this process.
 
     Each line it writes to standard output goes to ``on_line``, from a thread, without its line
-    end; a line longer than 1 MiB is dropped. Standard error is appended to the log file, which is
-    rotated at the start once it has grown past 10 MiB. When the child ends, by itself or through
-    ``stop``, whatever is left of its session is killed: nothing it started survives it.
+    end; a line longer than 1 MiB is dropped. Standard error is appended to the log file; what is
+    past the ``bounds`` is put aside, at the start and whenever the child is polled. When the child
+    ends, by itself or through ``stop``, whatever is left of its session is killed: nothing it
+    started survives it.
     """
 
     def __init__(
@@ -43,12 +47,15 @@ class Child:
         environment: Mapping[str, str] | None = None,
         on_line: Callable[[bytes], None] = lambda _: None,
         stdin: int = subprocess.DEVNULL,
+        bounds: LogSettings = _BOUNDS,
     ) -> None:
         self.log = log
         self._command = list(command)
         self._environment = dict(os.environ if environment is None else environment)
         self._on_line = on_line
         self._stdin = stdin
+        self._bounds = bounds
+        self._looked_at = 0.0
         self._process: subprocess.Popen[bytes] | None = None
         self._lifeline = -1
         self._reader = threading.Thread(target=self._read, name=f"lines of {log.stem}", daemon=True)
@@ -59,7 +66,7 @@ class Child:
         if self._process is not None:
             raise RuntimeError("a Child is started once")
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        _rotate(self.log)
+        self._bound_log()
         reader, writer = os.pipe()
         try:
             with self.log.open("ab") as log:
@@ -89,6 +96,9 @@ class Child:
     def poll(self) -> int | None:
         """Return the exit status if the process has ended (negative: by which signal)."""
         process = self._started()
+        if time.monotonic() - self._looked_at >= _LOOK_SECONDS:
+            self._looked_at = time.monotonic()
+            self._bound_log()
         with self._lock:
             if process.returncode is None:
                 if not _has_ended(process):
@@ -148,6 +158,10 @@ class Child:
         """Stop."""
         self.stop()
 
+    def _bound_log(self) -> None:
+        with suppress(OSError):  # a full disk is told by whoever needs it
+            bound_log(self.log, max_bytes=self._bounds.max_bytes, kept=self._bounds.kept)
+
     def _started(self) -> "subprocess.Popen[bytes]":
         if self._process is None:
             raise RuntimeError("the Child was not started")
@@ -178,13 +192,3 @@ def _skip_line(stream: IO[bytes]) -> None:
     for rest in iter(lambda: stream.readline(_LINE_BYTES), b""):
         if rest.endswith(b"\n"):
             return
-
-
-def _rotate(log: Path) -> None:
-    if not log.exists() or log.stat().st_size < _LOG_BYTES:
-        return
-    for number in range(_OLD_LOGS, 1, -1):
-        older = log.with_name(f"{log.name}.{number - 1}")
-        if older.exists():
-            older.replace(log.with_name(f"{log.name}.{number}"))
-    log.replace(log.with_name(f"{log.name}.1"))

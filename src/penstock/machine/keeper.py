@@ -26,6 +26,7 @@ from pathlib import Path
 
 POLL_SECONDS = 0.1
 LOCK_SECONDS = 5.0
+OUTPUT_BYTES = 10 << 20
 PR_SET_PDEATHSIG = 1
 
 EXIT_TAKEN = 3
@@ -67,6 +68,8 @@ def _keep(program: subprocess.Popen[bytes], owners: Path, wakeup: int, grace: fl
     """Return when the program has ended, by itself or because nobody owns it."""
     while program.poll() is None:
         select.select([wakeup], [], [], POLL_SECONDS)
+        with contextlib.suppress(OSError):  # a full disk is the program's to tell
+            _bound_output(owners.with_name("output.log"))
         with contextlib.suppress(BlockingIOError):
             if signal.SIGTERM in os.read(wakeup, 1024):
                 _stop(program, grace)
@@ -79,6 +82,17 @@ def _keep(program: subprocess.Popen[bytes], owners: Path, wakeup: int, grace: fl
         if unowned:
             _stop(program, grace)
             return
+
+
+def _bound_output(output: Path) -> None:
+    """Keep the last of what the program printed, when that is more than it may be."""
+    size = output.stat().st_size
+    if size <= OUTPUT_BYTES:
+        return
+    with output.open("rb") as full:
+        full.seek(size - OUTPUT_BYTES)
+        output.with_name("output.log.1").write_bytes(full.read())
+    os.truncate(output, 0)
 
 
 def _stop(program: subprocess.Popen[bytes], grace: float) -> None:

@@ -75,7 +75,9 @@ class KeptProgram:
         # -I: neither the caller's directory nor its environment decides what the keeper imports.
         arguments = [sys.executable, "-I", keeper.__file__]
         arguments += [str(self.directory), str(self._grace.total_seconds()), *command]
-        with self.output.open("wb") as output:
+        self.output.write_bytes(b"")
+        # Appending: the keeper empties it when it has grown too large.
+        with self.output.open("ab") as output:
             launch = subprocess.run(
                 arguments,
                 stdin=subprocess.DEVNULL,

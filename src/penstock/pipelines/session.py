@@ -32,6 +32,7 @@ from penstock.machine.files import last_lines, write_atomically
 from penstock.machine.jars import JarSet, jar_paths
 from penstock.machine.java import find_java, spark_java_home
 from penstock.machine.javaproperties import properties_text
+from penstock.machine.logfile import LogWatch
 from penstock.machine.places import Places
 from penstock.machine.ports import LOOPBACK
 from penstock.machine.private import make_private
@@ -110,8 +111,10 @@ def session(
     files = _Files.of(places, name)
     try:
         found = _start(settings.spark, files, name=name, held=held)
+        bounds = settings.logs
         try:
-            yield found
+            with LogWatch([files.printed], max_bytes=bounds.max_bytes, kept=bounds.kept):
+                yield found
         finally:
             _end(found)
     finally:
@@ -280,7 +283,9 @@ def _launch(options: Mapping[str, str], files: _Files) -> Any:
     private = files.scratch.path / "options.properties"
     write_atomically(private, properties_text(options), mode=0o600)
     words = ["--properties-file", str(private), "--load-spark-defaults", "pyspark-shell"]
-    with files.printed.open("wb") as printed, _jvm_environment(shlex.join(words)):
+    files.printed.write_bytes(b"")
+    # Appending: it is emptied when it has grown too large.
+    with files.printed.open("ab") as printed, _jvm_environment(shlex.join(words)):
         try:
             start: Callable[..., Any] = launch_gateway
             gateway = start(None, {"stdout": printed, "stderr": subprocess.STDOUT})

@@ -46,6 +46,7 @@ class PartProcess:
             log=session.loaded.places.logs / f"{unit.name}.log",
             on_line=read,
             stdin=sys.stdin.fileno() if piped else subprocess.DEVNULL,
+            bounds=session.loaded.settings.logs,
         )
         return cls(child.start())
 

@@ -1,0 +1,89 @@
+"""Log files that programs write to for as long as they run, kept from growing without bound.
+
+A program holds its log open, so the file cannot be put aside: what it has is copied to the first of
+the older files, and the file is emptied. The writer must append. What is written in the moment
+between the copy and the emptying is lost.
+"""
+
+import os
+import shutil
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+__all__ = ["LogWatch", "bound_log"]
+
+_LOOK_SECONDS = 2.0
+
+
+def bound_log(log: Path, *, max_bytes: int, kept: int) -> bool:
+    """Put aside what a log holds once that is ``max_bytes``; return whether it was.
+
+    ``kept`` older files stay beside it, ``.1`` the newest, each with the last ``max_bytes`` of what
+    there was. OSError where the disk does not work.
+    """
+    try:
+        size = log.stat().st_size
+    except FileNotFoundError:
+        return False
+    if size < max_bytes:
+        return False
+    for number in range(kept, 1, -1):
+        older = log.with_name(f"{log.name}.{number - 1}")
+        if older.exists():
+            older.replace(log.with_name(f"{log.name}.{number}"))
+    if kept:
+        with log.open("rb") as full, _private(log.with_name(f"{log.name}.1")) as aside:
+            if size > max_bytes:
+                full.seek(size - max_bytes)
+                full.readline()  # the rest of a line that is cut
+            shutil.copyfileobj(full, aside)
+    os.truncate(log, 0)
+    return True
+
+
+def _private(path: Path) -> IO[bytes]:
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
+
+
+class LogWatch:
+    """Looks after logs in a thread while the block runs."""
+
+    def __init__(self, logs: Sequence[Path], *, max_bytes: int, kept: int) -> None:
+        self._logs = tuple(logs)
+        self._max_bytes = max_bytes
+        self._kept = kept
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="log-watch", daemon=True)
+
+    def start(self) -> Self:
+        """Begin to look."""
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._stop.set()
+        self._thread.join()
+
+    def __enter__(self) -> Self:
+        """Start."""
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop."""
+        self.stop()
+
+    def _run(self) -> None:
+        while not self._stop.wait(_LOOK_SECONDS):
+            for log in self._logs:
+                with suppress(OSError):  # a full disk is told by whoever needs it
+                    bound_log(log, max_bytes=self._max_bytes, kept=self._kept)
