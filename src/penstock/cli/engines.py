@@ -1,17 +1,27 @@
 """The parts of an application in this process: each engine in a thread, ending together."""
 
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
+from typing import TypeAlias
 
 from penstock.backbone.site import Site
 from penstock.core.graph import Graph, Part, Pipeline, Service, Source
 from penstock.core.place import did_you_mean
-from penstock.errors import ConfigurationError
+from penstock.errors import ConfigurationError, StuckError
 
-__all__ = ["find_parts", "run_parts"]
+__all__ = ["STOP_GRACE", "Run", "find_parts", "run_engines", "run_parts"]
 
 _LOOK_SECONDS = 0.2
+STOP_GRACE = timedelta(seconds=60)
+"""What engines get to stop beyond the services' own time: Spark gives up a batch, and its JVM ends.
+
+Longer than ``penstock dev`` waits before it kills the process.
+"""
+
+Run: TypeAlias = Callable[[Site], None]
 
 
 def find_parts(graph: Graph, names: Sequence[str]) -> list[Part]:
@@ -31,17 +41,27 @@ def find_parts(graph: Graph, names: Sequence[str]) -> list[Part]:
 def run_parts(graph: Graph, parts: Sequence[Part], site: Site) -> None:
     """Run parts until all have ended or ``site.stop`` is set; their topics must exist.
 
-    When one engine fails the others are told to stop, and its error is raised. A second signal
-    that interrupts the waiting leaves the threads behind: the process is meant to end then.
+    When one engine fails the others are told to stop, and its error is raised. StuckError where one
+    does not stop in time; that, and a second signal that interrupts the waiting, leave the threads
+    behind: the process is meant to end then.
     """
+    run_engines(_runs(graph, parts), site, limit=site.settings.services.stop_timeout + STOP_GRACE)
+
+
+def run_engines(runs: Mapping[str, Run], site: Site, *, limit: timedelta) -> None:
+    """Run engines, by the names of their parts, each in a thread; see :func:`run_parts`."""
     ended = threading.Event()
     inside = replace(site, stop=ended)
-    engines = [_Engine(run, inside) for run in _runs(graph, parts)]
+    engines = [_Engine(run, inside, name=name) for name, run in runs.items()]
     for engine in engines:
         engine.start()
-    while any(engine.is_alive() for engine in engines):
+    asked_at: float | None = None
+    while left := [engine for engine in engines if engine.is_alive()]:
         if site.stop.is_set() or any(engine.error for engine in engines):
+            asked_at = asked_at or time.monotonic()
             ended.set()
+        if asked_at is not None and time.monotonic() - asked_at > limit.total_seconds():
+            raise _stuck(engines, left, limit)
         for engine in engines:
             engine.join(_LOOK_SECONDS)
     for engine in engines:
@@ -49,11 +69,22 @@ def run_parts(graph: Graph, parts: Sequence[Part], site: Site) -> None:
             raise engine.error
 
 
+def _stuck(engines: Sequence["_Engine"], left: Sequence["_Engine"], limit: timedelta) -> StuckError:
+    failed = [f"{engine.name}: {engine.error}" for engine in engines if engine.error]
+    names = ", ".join(engine.name for engine in left)
+    return StuckError(
+        f"{names} did not stop within {limit.total_seconds():g}s",
+        code="part.stuck",
+        detail="; ".join(failed) or "it was asked to stop, and its threads are still at work",
+        hint="the process ends all the same; work that was not committed is done again",
+    )
+
+
 class _Engine(threading.Thread):
     """One engine at work; what it raises is kept for whoever waits."""
 
-    def __init__(self, run: Callable[[Site], None], site: Site) -> None:
-        super().__init__(name="engine", daemon=True)
+    def __init__(self, run: Run, site: Site, *, name: str) -> None:
+        super().__init__(name=name, daemon=True)
         self._work = run
         self._site = site
         self.error: Exception | None = None
@@ -65,24 +96,24 @@ class _Engine(threading.Thread):
             self.error = error
 
 
-def _runs(graph: Graph, parts: Sequence[Part]) -> list[Callable[[Site], None]]:
+def _runs(graph: Graph, parts: Sequence[Part]) -> dict[str, Run]:
     """Return what is to be run: all pipelines at once, all services at once, each source alone."""
-    found: list[Callable[[Site], None]] = []
+    found: dict[str, Run] = {}
     services = [part.name for part in parts if isinstance(part, Service)]
     pipelines = [part.name for part in parts if isinstance(part, Pipeline)]
     if services:
         from penstock import services as service_engine
 
-        found.append(lambda site: service_engine.run(graph, services, site))
+        found[", ".join(services)] = lambda site: service_engine.run(graph, services, site)
     if pipelines:
         from penstock import pipelines as pipeline_engine
 
-        found.append(lambda site: pipeline_engine.run(graph, pipelines, site))
+        found[", ".join(pipelines)] = lambda site: pipeline_engine.run(graph, pipelines, site)
     sources = (part.name for part in parts if isinstance(part, Source))
-    return [*found, *(_source(graph, name) for name in sources)]
+    return found | {name: _source(graph, name) for name in sources}
 
 
-def _source(graph: Graph, name: str) -> Callable[[Site], None]:
+def _source(graph: Graph, name: str) -> Run:
     from penstock.connectors import run_source
 
     return lambda site: run_source(graph, name, site)

@@ -85,6 +85,9 @@ class SparkSettings:
     retry_for: timedelta = _setting(
         timedelta(minutes=10), "how long a pipeline tries again when something is away"
     )
+    batch_limit: timedelta = _setting(
+        timedelta(minutes=15), "a pipeline whose batch takes longer is degraded: it may be stuck"
+    )
     on_trimmed: str = _setting(
         "stop", "input deleted before it was read: 'stop', or 'skip' it and say how much"
     )

@@ -16,6 +16,7 @@ from penstock.core.exposition import series
 from penstock.core.graph import Graph, Lake, RealTime
 from penstock.core.report import PartReport, PartState
 from penstock.errors import PenstockError, TransientError
+from penstock.pipelines.batchwatch import BatchWatch
 from penstock.pipelines.checkpoint import Offsets, committed_offsets
 from penstock.pipelines.failures import UNKNOWN, of_query
 from penstock.pipelines.history import Histories
@@ -78,6 +79,7 @@ class RunningPipeline:
         self._earlier = [0] * len(self._sweepers)
         """What the sweepers have written of batches that an earlier run had finished."""
         self._seen = (-1, "")
+        self._batches = BatchWatch(site.settings.spark.batch_limit)
         self.reached = committed_offsets(spark, run.checkpoint)
         """The offsets before which all work is done."""
         self._unswept = dict(self.reached)
@@ -206,8 +208,11 @@ class RunningPipeline:
             lag = self._lag()
         except TransientError as error:
             return self._filled("degraded", error.message, lag=None)
-        if self._trouble:
-            return self._filled("degraded", self._trouble, lag=lag)
+        trouble = self._trouble or self._batches.trouble(
+            active=self.query.status["isTriggerActive"], seen=self._seen
+        )
+        if trouble:
+            return self._filled("degraded", trouble, lag=lag)
         return self._filled(self._state(), "", lag=lag)
 
     def _state(self) -> PartState:
