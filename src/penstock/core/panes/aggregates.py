@@ -105,12 +105,14 @@ class Variance:
 
     def merge(self, held: list[Any], other: list[Any]) -> list[Any]:
         """Add up both."""
+        if not held[0] or not other[0]:
+            return held if held[0] else other
         count = held[0] + other[0]
-        if count == 0:
-            return held
         distance = other[1] - held[1]
-        mean = held[1] + distance * other[0] / count
-        return [count, mean, held[2] + other[2] + distance**2 * held[0] * other[0] / count]
+        mean = held[1] + distance * (other[0] / count)
+        # Not the square of the distance first: it may be too large where the whole is not.
+        between = distance * (distance * (held[0] * (other[0] / count)))
+        return [count, mean, held[2] + other[2] + between]
 
     def result(self, held: list[Any]) -> Any:
         """Return the variance, or null."""

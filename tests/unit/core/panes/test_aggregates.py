@@ -88,6 +88,43 @@ def test_merging_is_adding_all(combiner, one, other):
     assert got == (pytest.approx(expected, abs=1e-6) if isinstance(expected, float) else expected)
 
 
+extremes = st.lists(
+    st.none()
+    | st.sampled_from([1e200, -1e200, 1.7e308, -1.7e308, 1e154, 5e-324, 0.0, -0.0, 1.5])
+    | st.sampled_from([2**63 - 1, -(2**63), 10**38 - 1, 2**53 + 1]),
+    max_size=6,
+)
+
+
+@pytest.mark.parametrize(
+    "combiner",
+    [
+        *(combiner for combiner, _ in EXACT),
+        Mean(),
+        Variance(),
+        ApproximateDistinct(),
+        Quantile(0.5),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+@given(one=extremes, other=extremes)
+def test_no_number_makes_an_aggregate_raise_however_it_is_put_together(combiner, one, other):
+    combiner.result(combiner.merge(folded(combiner, one), folded(combiner, other)))
+    combiner.result(combiner.merge(combiner.zero(), folded(combiner, one + other)))
+
+
+@given(st.lists(st.sampled_from([1e200, 1e154, 2e153, 1.3e154, -1e154, 1.0]), max_size=5))
+def test_a_variance_is_too_large_alike_whether_it_is_merged_or_added_up(values):
+    merged = Variance().zero()
+    for value in values:
+        merged = Variance().merge(merged, folded(Variance(), [value]))
+    got, expected = Variance().result(merged), Variance().result(folded(Variance(), values))
+    if expected is None or not math.isfinite(expected):
+        assert got is None or not math.isfinite(got)
+    else:
+        assert got == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("combiner", [Count(), Sum(), Mean()])
 @given(one=numbers, other=numbers)
 def test_what_was_merged_can_be_taken_away(combiner, one, other):
