@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+from uuid import uuid4
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -10,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.backbone.logrange import EARLIEST, LATEST, End, Last, Start
 from penstock.backbone.logspan import starts, stops
+from penstock.backbone.positions import PositionStore
 from penstock.backbone.producer import Producer
 from penstock.backbone.site import Site
 from penstock.backbone.topics import Topics
@@ -21,8 +23,10 @@ from penstock.pipelines.engine import find_pipeline
 from penstock.pipelines.failures import of_query
 from penstock.pipelines.gate import refused
 from penstock.pipelines.laketable import lake_path, lake_rows, stored_rows
+from penstock.pipelines.oncetask import Output, task_name
 from penstock.pipelines.pastrange import PastRange
 from penstock.pipelines.plan import output_of
+from penstock.pipelines.rangetask import WRITTEN, RangeTask
 from penstock.pipelines.reading import (
     DELETIONS,
     RECEIVED,
@@ -35,7 +39,6 @@ from penstock.pipelines.reading import (
 )
 from penstock.pipelines.rollups.plan import finished_panes
 from penstock.pipelines.session import session
-from penstock.pipelines.sinks import row_options, topic_options
 from penstock.pipelines.sweeper import dead_letter
 from penstock.pipelines.taskcount import tasks_told
 from penstock.pipelines.writing import log_rows
@@ -96,7 +99,7 @@ def run_batch(
                     for data in pipeline.reads
                     if isinstance(data, Stream) and data.archive is not None
                 }
-                run = _Batch(graph, pipeline, site, spark, ranges, past=past)
+                run = _Batch(graph, pipeline, site, spark, ranges, past=past, letters=letters.name)
                 if pipeline.aggregation:
                     written = run.write_panes(output, late.name)
                 else:
@@ -108,10 +111,7 @@ def run_batch(
 
 
 class _Batch:
-    """One run. Its gate is counted in a pass of its own before anything is written.
-
-    Spark reports no observed counts of a batch that is written to Kafka.
-    """
+    """One run. Its gate is counted in a pass of its own before anything is written."""
 
     def __init__(
         self,
@@ -122,7 +122,9 @@ class _Batch:
         ranges: Mapping[str, OffsetRange],
         *,
         past: Mapping[str, PastRange],
+        letters: str,
     ) -> None:
+        self._letters = letters
         self._graph = graph
         self._pipeline = pipeline
         self._site = site
@@ -144,9 +146,7 @@ class _Batch:
             writer: Any = stored_rows(frame, data).write.format("delta").mode("errorifexists")
             writer.partitionBy(*data.partition_columns).save(path)
             return self._spark.read.format("delta").load(path).count()
-        options = topic_options(data, self._site) | {"topic": output}
-        log_rows(frame, data).write.format("kafka").options(**options).save()
-        return self._count(output)
+        return self._write_once(log_rows(frame, data), data, output)
 
     def write_panes(self, output: str, late: str) -> int:
         """Compute the final panes of a windowed aggregation; return how many there are."""
@@ -156,8 +156,19 @@ class _Batch:
         panes = finished_panes(
             self._rows(data), self._graph, self._pipeline, into=output, late=late
         )
-        panes.write.format("kafka").options(**row_options(self._site)).save()
-        return self._count(output)
+        return self._write_once(panes, data, output)
+
+    def _write_once(self, rows: DataFrame, data: OnLog, output: str) -> int:
+        """Write rows to a topic, also those of tasks that Spark repeats; return how many."""
+        name = f"{self._graph.app}.{self._pipeline.name}.replay.{uuid4().hex}"
+        connection = self._site.connection
+        into = Output(connection, name, output, data.topic.partitioning)
+        task = RangeTask(into, beside=self._letters)
+        told = rows.mapInArrow(task, f"{WRITTEN} long").collect()
+        store = PositionStore(connection)
+        for number in range(len(told)):
+            store.forget(task_name(name, number))
+        return sum(row[WRITTEN] for row in told)
 
     def with_rejected(self) -> list[OnLog]:
         """Return the inputs that hold dead letters."""
@@ -197,10 +208,6 @@ class _Batch:
             # What is looked up is not received, but what of it cannot be used is a dead letter.
             return found | {RECEIVED: found[REJECTED], DELETIONS: 0}
         return found
-
-    def _count(self, output: str) -> int:
-        ends = Topics(self._site.connection).ends(output)
-        return sum(high - low for low, high in ends.values())
 
     def _rows(self, data: OnLog) -> DataFrame:
         if isinstance(data, Stream) and data.archive is not None:

@@ -143,7 +143,11 @@ class LateSweeper(Sweeper):
 
     def origin(self, record: LogRecord) -> tuple[str, Coordinates]:
         """Return whose window an entry of the ledger is about, and which record."""
-        said = msgspec.json.decode(record.value or b"{}", type=_Entry)
+        try:
+            said = msgspec.json.decode(record.value or b"{}", type=_Entry)
+        except msgspec.MsgspecError:
+            # Others may write there, too.
+            said = _Entry()
         return said.part, Coordinates(said.topic, said.partition, said.offset)
 
     def found(self, rows: DataFrame, data: OnLog) -> Iterator[Found]:
