@@ -31,6 +31,7 @@ generations         which of a pipeline's checkpoints is the one that runs
 rebuild             a pipeline computed anew from the log, beside the one that runs
 handover            who writes the output, before and after that
 switchover          a table, lake table or stream made that of the new one
+rangetask           rows of a finished range into Kafka, exactly once
 batch, taskcount    the same function over a finished range, and how far it is
 failures            Spark's errors in the families of ``penstock.errors``
 pythontrace         the Python exception in the text of such an error

@@ -90,7 +90,13 @@ class Combining:
                 came[crc32(key) % count].partials.setdefault(key, []).append(partial)
         for row in source.ahead():
             came[crc32(row[0]) % count].ahead.append(row)
-        return _batch(self.buckets, [pack_arrivals(each) for each in came])
+        # Most buckets get nothing of a small batch, and are told the same: how far the source is.
+        nothing = pack_arrivals(source.arrivals())
+        packed = [
+            pack_arrivals(each) if each.elements or each.partials or each.ahead else nothing
+            for each in came
+        ]
+        return _batch(self.buckets, packed)
 
 
 @dataclass(frozen=True, slots=True)
