@@ -83,7 +83,7 @@ class AsyncStep(Step):
         self._goes_back = isinstance(policy.process, Retry)
         self._halts = not policy.process == policy.produce == "dead_letter"
         self._hold_until: datetime | None = None
-        self._frames = [self._frame() for _ in range(service.concurrency)]
+        self._frames: list[_Frame] = []
         self._runner = asyncio.Runner()
         # A task of a test is never closed: its loop is, when it is let go.
         self._finish_loop = weakref.finalize(self, _finish, self._runner)
@@ -240,7 +240,7 @@ class AsyncStep(Step):
                 if (item := lanes.next(lane)) is None:
                     lane.busy = False
                     return
-                frame = self._frames.pop()
+                frame = self._frames.pop() if self._frames else self._frame()
                 try:
                     await self._one(frame, item, batch)
                 finally:

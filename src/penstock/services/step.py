@@ -60,7 +60,8 @@ class Step:
         shelf: "Shelf | None" = None,
         waits: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        self._event_time = EventTime(service.reads, waits=waits)
+        # Where nothing waits for event time its shares may lack partitions of some streams.
+        self._event_time = EventTime(service.reads if service.timed else (), waits=waits)
         self._timers = TimerQueue(self._event_time, clock=clock) if service.timed else None
         self._changelog = graph.changelog(service).name
         self.states = States(

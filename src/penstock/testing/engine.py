@@ -1,5 +1,6 @@
 """The services of an application, on a log in memory: one thread, no clock, no waiting."""
 
+from collections.abc import Callable
 from datetime import datetime
 
 from penstock.backbone.logrecord import Offsets, Partition
@@ -19,9 +20,23 @@ MAX_ROUNDS = 1000
 
 
 class MemoryEngine:
-    """Runs, kills and restarts services. A service that is down has no tasks."""
+    """Runs, kills and restarts services. A service that is down has no tasks.
 
-    def __init__(self, graph: Graph, log: MemoryLog, *, clock: Clock, auto_commit: bool) -> None:
+    ``at`` hears of each step: ``poll``, ``handled``, ``send``, ``commit``, ``committed`` (which the
+    task does not know yet), ``restore``. What it raises is the end of the process: :meth:`crash`
+    is next.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        log: MemoryLog,
+        *,
+        clock: Clock,
+        auto_commit: bool,
+        at: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._at = at
         self._graph = graph
         self._log = log
         self._clock = clock
@@ -107,7 +122,9 @@ class MemoryEngine:
                 if partition in task.holds:
                     continue
                 if records := self._log.read(partition, position):
+                    self._at("poll")
                     task.handle(partition, records)
+                    self._at("handled")
                     moved = True
             moved |= task.tick()
             if self._auto_commit:
@@ -131,12 +148,13 @@ class MemoryEngine:
             service,
             number=number,
             starts=starts,
-            delivery=MemoryDelivery(self._log, group=group, delivery=service.delivery),
+            delivery=MemoryDelivery(self._log, group=group, delivery=service.delivery, at=self._at),
             clock=self._clock,
             at_end=lambda partition, offset: not self._log.read(partition, offset),
         )
         if service.keeps_state:
             for raw in self._log.read((self._graph.changelog(service).name, number)):
+                self._at("restore")
                 task.step.states.apply(raw.key() or b"", raw.value())
             inputs = {
                 topic: Input(id="", partitions=len(self._log.partitions(topic)))

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from zlib import crc32
 
 from penstock.backbone.logrecord import Offsets, Partition
 from penstock.core.graph import Delivery
+from penstock.core.partitioner import partition_of
 from penstock.core.topic import Partitioning, TopicSpec
 from penstock.services.outputs import Send
 from penstock.services.step import Clock
@@ -101,7 +101,7 @@ class MemoryLog:
             number = self._turn[topic] % len(logs)
             self._turn[topic] += 1
         else:
-            number = crc32(key) % len(logs)
+            number = partition_of(key, len(logs))
         log = logs[number]
         log.append(
             MemoryRecord(
@@ -136,8 +136,16 @@ class MemoryDelivery:
     when the task is thrown away, or, at most once, before its records are handled.
     """
 
-    def __init__(self, log: MemoryLog, *, group: str, delivery: Delivery = "exactly_once") -> None:
+    def __init__(
+        self,
+        log: MemoryLog,
+        *,
+        group: str,
+        delivery: Delivery = "exactly_once",
+        at: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._log = log
+        self._at = at
         self._group = group
         self._delivery = delivery
         self._pending: list[Callable[[], None]] = []
@@ -153,6 +161,7 @@ class MemoryDelivery:
         partition: int | Partitioning | None = None,
     ) -> None:
         """Append a record, now or at the commit."""
+        self._at("send")
         append = partial(
             self._log.append, topic, key=key, value=value, headers=headers, partition=partition
         )
@@ -179,11 +188,12 @@ class MemoryDelivery:
 
     def commit(self, offsets: Offsets) -> Callable[[], None]:
         """Append what waits and move the group; there is nothing to wait for."""
+        self._at("commit")
         for append in self._pending:
             append()
         self._pending.clear()
         self._log.commit(self._group, offsets)
-        return lambda: None
+        return lambda: self._at("committed")
 
     @property
     def in_doubt(self) -> bool:

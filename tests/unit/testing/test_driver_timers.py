@@ -344,3 +344,19 @@ def test_a_stream_that_falls_silent_lets_the_timers_of_others_go_off():
     assert driver.read(alarms) == []
     driver.advance_clock("1s")
     assert [alarm.device for alarm in driver.read(alarms)] == ["o2"]
+
+
+def test_a_service_without_timers_reads_streams_that_are_silent():
+    app = App("demo")
+    left, right = app.stream("left", Reading), app.stream("right", Reading)
+    alarms = app.stream("alarms", Alarm)
+
+    @app.service(reads=(left, right), writes=alarms)
+    def tell(reading: Reading) -> Alarm:
+        return Alarm(reading.device, "seen")
+
+    driver = Driver(app)
+    driver.pipe(left, Reading("a", at(0)))
+    driver.advance_clock("5m")
+    driver.pipe(left, Reading("a", at(5)))
+    assert len(driver.read(alarms)) == 2

@@ -1,0 +1,325 @@
+"""An application made by chance from a seed, and records for it: what crash and engine tests run.
+
+The same seed gives the same application and the same records in every process. What a service tells
+must not depend on what no engine promises: how records of different streams mix, and, where the
+clock is not the test's, when something is done. So a service of two streams only adds up what is
+in a span of event time, and one that goes by the clock never tries again.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+
+from penstock import (
+    App,
+    Context,
+    ListState,
+    MapState,
+    Output,
+    State,
+    Timer,
+    Timers,
+    count,
+    delete,
+    fixed,
+    on_error,
+    record,
+    retry,
+    send,
+    total,
+    ttl,
+)
+
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+EPOCH_OF_SIGNS = datetime(1970, 1, 1, tzinfo=UTC)
+KEYS = "abcdefgh"
+SPAN = 20_000
+"""Milliseconds of event time that a service of two streams adds up."""
+DISORDER = 5_000
+
+
+@record(key="key", time="at")
+class Sign:
+    key: str
+    at: int
+    number: int
+
+
+@record(key="key")
+class Told:
+    key: str
+    text: str
+
+
+@record(key="key")
+class Row:
+    key: str
+    value: int
+
+
+@dataclass
+class Probe:
+    """Stands in the user's code: what fails for a while, and where a test may kill it."""
+
+    away_until: datetime = EPOCH
+    """Before this, by the clock, some calls fail."""
+    hit: Callable[[str], None] = field(default=lambda _: None)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is drawn from a seed."""
+
+    seed: int
+    partitions: int
+    clocked: bool
+    """Whether services go by the clock; otherwise some of them try again what has failed."""
+    waits: tuple[str, str] = ("1s", "8s")
+    """The first and the longest wait of a retry."""
+    parts: frozenset[str] = frozenset()
+    sync: frozenset[str] = frozenset()
+    """The parts that are not async."""
+
+    @classmethod
+    def draw(cls, seed: int, **given: Any) -> "Plan":
+        chance = random.Random(f"plan {seed}")
+        parts = {"fold"} | {
+            each for each in ("pair", "chain", "windows", "spread") if chance.random() < 0.5
+        }
+        drawn: dict[str, Any] = {
+            "partitions": chance.randint(1, 3),
+            "clocked": chance.random() < 0.5,
+            "parts": frozenset(parts),
+            "sync": frozenset(each for each in ("fold", "pair") if chance.random() < 0.5),
+        }
+        return cls(seed, **(drawn | given))
+
+    def signs(self, *, number: int = 40) -> list[tuple[str, Sign]]:
+        """Return records and the streams they belong to; each stream keeps to its disorder."""
+        chance = random.Random(f"signs {self.seed}")
+        times = {"left": 0, "right": 0}
+        found = []
+        for _ in range(number):
+            stream = chance.choice(["left", "left", "right"])
+            times[stream] += chance.choice([0, 500, 3_000, 3_000, 15_000, 60_000])
+            at = max(0, times[stream] - chance.choice([0, 0, DISORDER]))
+            found.append((stream, Sign(chance.choice(KEYS), at, chance.randrange(30))))
+        return found
+
+
+class Fold:
+    """Everything that a service can remember, by the order of one stream's records."""
+
+    made: "RandomApp"
+
+    def process(
+        self,
+        sign: Sign,
+        context: Context,
+        *,
+        seen: State[int],
+        recent: ListState[int],
+        by_number: MapState[int, int],
+        fresh: Annotated[State[int], ttl("1000d")],
+        brief: Annotated[State[int], ttl("45s")],
+        timers: Timers,
+    ) -> Iterable[Told | Output[Told] | Output[Row]]:
+        made, number = self.made, sign.number
+        made.probe.hit("call")
+        seen.set(seen.get(0) + 1)
+        recent.append(number)
+        fresh.set(fresh.get(0) + 1)
+        by_number.set(number % 5, by_number.get(number % 5, 0) + number)
+        if made.plan.clocked:
+            brief.set(brief.get(0) + 1)
+        self._set(sign, timers)
+        if number % 6 == 3:
+            by_number.delete(1)
+        if number % 10 == 7 and context.now_at < made.probe.away_until:
+            raise OSError("away for a moment")
+        if number == 13:
+            raise ValueError("unlucky")
+        text = f"{seen.get()} {recent.get()[-4:]} {by_number.items()} {fresh.get()} {brief.get()}"
+        yield send(made.told, Told(sign.key, text), headers={"n": b"%d" % number})
+        if number % 3 == 0:
+            yield send(made.rows, Row(sign.key, seen.get(0)))
+        elif number % 7 == 0:
+            yield delete(made.rows, sign.key)
+
+    def on_timer(
+        self, timer: Timer, seen: State[int], recent: ListState[int], timers: Timers
+    ) -> Told:
+        probe = self.made.probe
+        probe.hit("call")
+        if timer.name == "silent" and timer.payload[0] % 2:
+            timers.set("again", at=timer.due_at + timedelta(seconds=4))
+            recent.clear()
+        if timer.name == "again" and timer.now_at < probe.away_until:
+            raise OSError("away for a moment")
+        if timer.name == "past" and seen.get(0) % 5 == 4:
+            raise ValueError("unlucky")
+        now = timer.event_time_at if timer.time == "event" else timer.now_at
+        text = f"{timer.name} due {timer.due_at} at {now}: {seen.get()} {recent.get()}"
+        return Told(timer.key, text)
+
+    def _set(self, sign: Sign, timers: Timers) -> None:
+        timers.set("silent", after="10s", payload=[sign.number])
+        if self.made.plan.clocked and sign.number % 4 == 1:
+            timers.set("remind", after="7s", time="processing")
+        if sign.number % 6 == 2:
+            timers.set("past", at=EPOCH_OF_SIGNS + timedelta(milliseconds=sign.at - 30_000))
+        if sign.number % 6 == 3:
+            timers.cancel("silent")
+
+
+class SlowFold(Fold):
+    """The same, awaited."""
+
+    async def process(
+        self,
+        sign: Sign,
+        context: Context,
+        *,
+        seen: State[int],
+        recent: ListState[int],
+        by_number: MapState[int, int],
+        fresh: Annotated[State[int], ttl("1000d")],
+        brief: Annotated[State[int], ttl("45s")],
+        timers: Timers,
+    ) -> list[Told | Output[Told] | Output[Row]]:
+        for _ in range(sign.number % 3):
+            await asyncio.sleep(0)
+        states = {"seen": seen, "recent": recent, "by_number": by_number, "fresh": fresh}
+        return list(super().process(sign, context, **states, brief=brief, timers=timers))
+
+    async def on_timer(
+        self, timer: Timer, seen: State[int], recent: ListState[int], timers: Timers
+    ) -> Told:
+        await asyncio.sleep(0)
+        return super().on_timer(timer, seen, recent, timers)
+
+
+class RandomApp:
+    """The application of a plan."""
+
+    def __init__(self, plan: Plan, name: str = "demo", probe: Probe | None = None) -> None:
+        self.plan = plan
+        self.probe = probe or Probe()
+        self.app = App(name)
+        idle = "1m" if plan.clocked else None
+        options: dict[str, Any] = {"partitions": plan.partitions, "disorder": f"{DISORDER}ms"}
+        self.inputs = {
+            each: self.app.stream(f"{name}.{each}", Sign, idle_after=idle, **options)
+            for each in ("left", "right")
+        }
+        self.told = self.app.stream(f"{name}.told", Told, partitions=plan.partitions)
+        self.outputs: list[Any] = [self.told]
+        self._fold()
+        for part in ("pair", "chain", "windows", "spread"):
+            if part in plan.parts:
+                getattr(self, f"_{part}")()
+
+    @property
+    def services(self) -> list[str]:
+        return [part.name for part in self.app.graph.parts]
+
+    def _stream(self, label: str) -> Any:
+        self.outputs.append(
+            self.app.stream(f"{self.app.graph.app}.{label}", Told, partitions=self.plan.partitions)
+        )
+        return self.outputs[-1]
+
+    def _errors(self) -> Any:
+        if self.plan.clocked:
+            return on_error()
+        first, longest = self.plan.waits
+        return on_error(process=retry(60, first=first, longest=longest))
+
+    def _fold(self) -> None:
+        self.rows = self.app.table(
+            f"{self.app.graph.app}.rows", Row, partitions=self.plan.partitions
+        )
+        self.outputs.append(self.rows)
+        kind = Fold if "fold" in self.plan.sync else SlowFold
+        # A class, which each task makes an object of: what is in it is shared, the probe too.
+        subject = type("Fold", (kind,), {"made": self})
+        self._add("fold", subject, reads=self.inputs["left"], writes=(self.told, self.rows))
+
+    def _pair(self) -> None:
+        """Two streams: what lies in a span of event time, told when both are past it."""
+        probe, out = self.probe, self._stream("paired")
+
+        def add(sign: Sign, sums: MapState[int, int], timers: Timers) -> None:
+            probe.hit("call")
+            end = sign.at - sign.at % SPAN + SPAN
+            sums.set(end, sums.get(end, 0) + sign.number + 1)
+            timers.set(f"{end}", at=EPOCH_OF_SIGNS + timedelta(milliseconds=end))
+
+        def close(timer: Timer, sums: MapState[int, int]) -> Told:
+            probe.hit("call")
+            end = int(timer.name)
+            if end % (3 * SPAN) == 0 and timer.now_at < probe.away_until:
+                raise OSError("away for a moment")
+            total = sums.get(end)
+            sums.delete(end)
+            return Told(timer.key, f"{end} {total}")
+
+        class Pair:
+            def process(self, sign: Sign, sums: MapState[int, int], timers: Timers) -> None:
+                add(sign, sums, timers)
+
+            def on_timer(self, timer: Timer, sums: MapState[int, int]) -> Told:
+                return close(timer, sums)
+
+        class SlowPair:
+            async def process(self, sign: Sign, sums: MapState[int, int], timers: Timers) -> None:
+                await asyncio.sleep(0)
+                add(sign, sums, timers)
+
+            async def on_timer(self, timer: Timer, sums: MapState[int, int]) -> Told:
+                await asyncio.sleep(0)
+                return close(timer, sums)
+
+        self._add(
+            "pair",
+            Pair if "pair" in self.plan.sync else SlowPair,
+            reads=tuple(self.inputs.values()),
+            writes=out,
+        )
+
+    def _chain(self) -> None:
+        """What the first service told, in the order in which it told it."""
+        probe = self.probe
+
+        def chain(told: Told, digest: State[int]) -> Told:
+            probe.hit("call")
+            digest.set((digest.get(0) * 31 + sum(told.text.encode())) % 1_000_003)
+            return Told(told.key, str(digest.get()))
+
+        self._add("chain", chain, reads=self.told, writes=self._stream("chained"))
+
+    def _spread(self) -> None:
+        """No state: each partition of each stream goes its own way."""
+        probe = self.probe
+
+        def spread(sign: Sign, context: Context) -> Iterable[Told]:
+            side = context.coordinates.topic.rpartition(".")[2]
+            for each in range(sign.number % 3):
+                probe.hit("call")
+                yield Told(f"{side} {sign.key} {sign.at}", f"{sign.number} {each}")
+
+        self._add("spread", spread, reads=tuple(self.inputs.values()), writes=self._stream("wide"))
+
+    def _windows(self) -> None:
+        right = self.inputs["right"]
+        windows = right.window(fixed("20s"), by="key").aggregate(n=count(), total=total("number"))
+        panes = self.app.stream(
+            f"{self.app.graph.app}.panes", windows, on="services", partitions=self.plan.partitions
+        )
+        self.outputs.append(panes)
+
+    def _add(self, name: str, subject: Any, **options: Any) -> None:
+        self.app.service(name=name, errors=self._errors(), **options)(subject)

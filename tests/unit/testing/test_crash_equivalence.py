@@ -1,0 +1,36 @@
+"""Applications made by chance, killed at any step: they tell what they tell unhurt."""
+
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from penstock.services.eventtime import EventTime
+from penstock.services.timerqueue import TimerQueue
+
+EQUIVALENCE = Path(__file__).parents[2] / "equivalence"
+kit = SimpleNamespace(**runpy.run_path(str(EQUIVALENCE / "crashes.py")))
+Plan = kit.kit.Plan
+
+SEEDS = 80
+"""``make chaos`` plays thousands."""
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, 10))
+def test_a_random_application_killed_at_any_step_tells_what_it_tells_unhurt(first):
+    deaths = 0
+    for seed in range(first, first + 10):
+        plan = Plan.draw(seed)
+        found, died = kit.differences(plan, number=20)
+        assert found == [], plan
+        deaths += died
+    assert deaths >= 10
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"), [(TimerQueue, "changes"), (EventTime, "load"), (TimerQueue, "put_back")]
+)
+def test_what_is_not_durable_is_found_out(owner, name, monkeypatch):
+    monkeypatch.setattr(owner, name, lambda *_: ())
+    assert any(kit.differences(Plan.draw(seed), number=30)[0] for seed in range(12))
