@@ -11,6 +11,7 @@ from pathlib import Path
 
 from penstock.backbone.brokerconfig import java_options, log_properties, server_properties
 from penstock.backbone.brokerplan import ClusterPlan, cluster_of
+from penstock.core.masking import names_secret
 from penstock.core.settings import KafkaSettings
 from penstock.errors import ConfigurationError
 from penstock.machine.files import last_lines, write_atomically
@@ -165,5 +166,9 @@ class BrokerNode:
 
 
 def _environment() -> dict[str, str]:
-    """Return what the JVM sees: not our own settings, which may hold secrets."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("PENSTOCK_")}
+    """Return what the JVM sees: not our own settings, nor anything else that may be a secret."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("PENSTOCK_") and not names_secret(name)
+    }

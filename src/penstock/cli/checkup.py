@@ -14,7 +14,7 @@ from typing import Literal
 from penstock.core.settings import EMBEDDED, KafkaSettings
 from penstock.errors import ConfigurationError, PenstockError
 from penstock.machine.configfile import Loaded
-from penstock.machine.jars import JarSet, jars_dir, locked_jars, missing_jars
+from penstock.machine.jars import JarSet, jar_paths, jars_dir, locked_jars, missing_jars
 from penstock.machine.java import find_java
 from penstock.machine.places import cache_dir
 from penstock.machine.ports import free_ports, port_answers
@@ -93,7 +93,12 @@ def _jars(jar_set: JarSet) -> Finding:
     if missing:
         text = f"{len(missing)} of {total} are not in {jars_dir()}"
         return Finding(check, "missing", text, "penstock jars fetch")
-    return Finding(check, "ok", f"all {total} in {jars_dir()}")
+    try:
+        jar_paths(jar_set)
+    except ConfigurationError as error:
+        text = f"{error.message}: {error.detail}"
+        return Finding(check, "missing", text, "penstock jars fetch")
+    return Finding(check, "ok", f"all {total} in {jars_dir()}, every byte as it must be")
 
 
 def _cache() -> Finding:

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 from penstock import __version__
 from penstock.cli.arguments import add_common
+from penstock.cli.logformat import tell_of_threads
 from penstock.cli.session import Session
 from penstock.cli.stopping import INTERRUPTED
 from penstock.cli.terminal import Terminal
@@ -93,6 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = make_parser().parse_args(argv)
     arguments.settings = [*arguments.settings, *arguments.more_settings]
     terminal = Terminal()
+    tell_of_threads(terminal.trace)
     return _guarded(lambda: _run(arguments, terminal), terminal, debug=arguments.debug)
 
 

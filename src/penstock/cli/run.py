@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 
 from penstock.cli.arguments import add_app, command
+from penstock.cli.logformat import PrintableFormatter
 from penstock.cli.partlines import PartLines
 from penstock.cli.presence import known
 from penstock.cli.session import Session
 from penstock.cli.stopping import end_now, stop_on_signals
 from penstock.cli.supervision.board import Board
-from penstock.core.masking import without_secrets
-from penstock.core.printable import printable_lines
 from penstock.core.report import PartReport, encode_report
 from penstock.errors import StuckError
 from penstock.machine.lifeline import watch_lifeline
@@ -109,21 +108,13 @@ def _known(session: Session, board: Board) -> AbstractContextManager[None]:
 def _log(*, in_detail: bool) -> None:
     """Write the log to standard error: in detail for a file, what matters for a person."""
     handler = logging.StreamHandler()
-    handler.setFormatter(_PrintableFormatter(_LOG_FORMAT))
+    handler.setFormatter(PrintableFormatter(_LOG_FORMAT))
     level = logging.INFO if in_detail else logging.WARNING
     logging.basicConfig(level=level, handlers=[handler])
     logging.getLogger("py4j").setLevel(logging.WARNING)
     if not in_detail:
         # The client warns of what it mends itself; what stays broken is in the reports.
         logging.getLogger("penstock.kafka").setLevel(logging.ERROR)
-
-
-class _PrintableFormatter(logging.Formatter):
-    """Writes a message in one line, and what follows of a traceback moved in."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        first, *further = printable_lines(without_secrets(super().format(record)))
-        return "\n".join([first, *(f"  {line}" for line in further)])
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import io
 import logging
 import runpy
 import sys
+import threading
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -25,10 +26,10 @@ import pytest
 import penstock.cli
 from penstock import App, record
 from penstock.backbone.logrecord import LogRecord
+from penstock.cli.logformat import PrintableFormatter, tell_of_threads
 from penstock.cli.main import main, make_parser
 from penstock.cli.progressbar import progress_bar
 from penstock.cli.records import Columns, by_type, plainly
-from penstock.cli.run import _PrintableFormatter
 from penstock.cli.statuspage import StatusPage
 from penstock.cli.supervision.statusview import LiveView, PlainView, Status
 from penstock.cli.terminal import Terminal
@@ -273,12 +274,28 @@ def test_a_log_has_a_line_for_each_message_and_a_traceback_moved_in():
         int(EVIL)
     except ValueError:
         found = logging.LogRecord("a", logging.ERROR, "f", 1, "%s", (EVIL,), sys.exc_info())
-    text = _PrintableFormatter("%(levelname)s %(message)s").format(found)
+    text = PrintableFormatter("%(levelname)s %(message)s").format(found)
     assert text.startswith("ERROR evil")
     _, *further = text.split("\n")
     assert all(line.startswith("  ") for line in further)
     assert "\x1b" not in text
     assert "\u202e" not in text
+
+
+def test_what_nobody_takes_care_of_is_printable_too(monkeypatch, streams):
+    """Threads that die, and messages that no handler takes, go to standard error by themselves."""
+    monkeypatch.setattr("threading.excepthook", threading.excepthook)
+    monkeypatch.setattr("sys.stderr", streams[1])
+    tell_of_threads(Terminal(out=streams[0], err=streams[1]).trace)
+    dying = threading.Thread(target=int, args=(EVIL.replace("\nFORGED", "\n"),))
+    dying.start()
+    dying.join()
+    found = logging.LogRecord("a", logging.ERROR, "f", 1, "%s", (EVIL,), None)
+    logging.lastResort.handle(found)
+    shown = streams[1].getvalue()
+    assert "ValueError" in shown
+    assert "evil" in shown
+    assert [harm for harm in hostile.harm_in(shown) if "forged" not in harm] == []
 
 
 def named(name: str) -> Graph:

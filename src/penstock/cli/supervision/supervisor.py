@@ -148,7 +148,7 @@ class Supervisor:
             tick()
             time.sleep(_LOOK_SECONDS)
         for member in members:
-            if member.process is not None and (member.process.exit_code() or 0) > 0:
+            if member.process is not None and (_exit_code(member.process) or 0) > 0:
                 self._note(f"{member.unit.name} did not end well ({member.process.reason()})")
         for member in left:
             self._note(f"{member.unit.name} did not end within {grace.total_seconds():g}s: killed")
@@ -160,10 +160,22 @@ class Supervisor:
 
     def _kill(self, members: Sequence[_Member]) -> None:
         for member in members:
-            if member.process is not None:
-                member.process.kill()
+            try:
+                if member.process is not None:
+                    member.process.kill()
+            except OSError as error:
+                # It has a lifeline to this process, and ends with it.
+                self._note(f"{member.unit.name} ends with this process: {error}")
             member.process, member.due_at = None, None
 
 
 def _runs(member: _Member) -> bool:
-    return member.process is not None and member.process.exit_code() is None
+    return member.process is not None and _exit_code(member.process) is None
+
+
+def _exit_code(process: Process) -> int | None:
+    """Return the exit code of a process; None where it runs, or that cannot be told now."""
+    try:
+        return process.exit_code()
+    except OSError:
+        return None

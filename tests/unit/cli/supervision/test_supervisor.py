@@ -199,3 +199,15 @@ def test_a_process_that_cannot_be_started_is_tried_again():
     stage.supervisor.look()
     assert set(stage.states().values()) == {"starting"}
     assert not stage.supervisor.all_ended
+
+
+def test_stopping_goes_on_where_a_process_cannot_be_looked_at_or_killed():
+    stage = Stage(stubborn=True)
+    stage.supervisor.look()
+    full = OSError(24, "Too many open files")
+    count = stage.programs["count"][0]
+    count.exit_code = count.kill = lambda: (_ for _ in ()).throw(full)
+    stage.clock.now = 100.0
+    stage.supervisor.stop(["source", "service"], grace=timedelta(0))
+    assert stage.programs["file"][0].asked == ["terminate", "kill"]
+    assert "count ends with this process: [Errno 24] Too many open files" in stage.notes
