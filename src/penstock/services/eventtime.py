@@ -3,7 +3,8 @@
 Each input's mark follows the newest event time it has shown, its disorder behind. The slowest input
 holds event time back, so that a backlog is handled as it happened, whichever stream is read first.
 One that is at its end and has been silent for ``idle_after`` holds it back no more; where all are,
-the newest mark counts. Tables, and streams that follow the newest, hold nothing back.
+the newest mark counts. Tables, and streams that follow the newest, hold nothing back. A time that
+is further ahead of the clock than its stream allows moves nothing.
 
 All of it is durable: every input's mark, and when it was last heard. With the least of them alone a
 task that begins again would wait for inputs anew, and its timers would go off at other moments.
@@ -36,6 +37,7 @@ class _Input:
     read: Callable[[Any], int]
     disorder: int
     idle_after: int | None
+    ahead: int | None
     mark: int | None = None
     """The newest event time it has shown, less its disorder."""
     seen_at: int | None = None
@@ -71,7 +73,7 @@ class EventTime:
         """Whether there is more to keep than at the last commit."""
         self._waits = waits
         self._inputs = {
-            data.topic.name: _Input(reader, _disorder(data), _idle_after(data))
+            data.topic.name: _Input(reader, _disorder(data), _idle_after(data), _ahead(data))
             for data in reads
             if (reader := _reader(data)) is not None
         }
@@ -80,6 +82,7 @@ class EventTime:
         self._heard = holding or self._inputs
         """The inputs that say how far event time is."""
         self._many = len(holding) > 1
+        self._doubts = any(each.ahead is not None for each in self._inputs.values())
         self._clock = 0
 
     @property
@@ -99,9 +102,10 @@ class EventTime:
 
     def look(self, clock: Callable[[], datetime]) -> None:
         """Hear what the clock says: a silent input may hold event time back no more."""
+        if self._many or self._doubts:
+            self._clock = micros(clock())
         if not self._many:
             return
-        self._clock = micros(clock())
         for each in self._heard.values():
             if each.seen_at is None:
                 each.seen_at = self._clock
@@ -124,7 +128,8 @@ class EventTime:
             return None
         happened = found.read(record)
         if topic in self._heard:
-            self._show(found, happened - found.disorder)
+            if found.ahead is None or happened <= self._clock + found.ahead:
+                self._show(found, happened - found.disorder)
             self._move()
         return happened if FIRST <= happened <= LAST else None
 
@@ -208,6 +213,11 @@ def _disorder(data: OnLog) -> int:
 
 def _idle_after(data: OnLog) -> int | None:
     span = data.idle_after if isinstance(data, Stream) else None
+    return None if span is None else span // _MICROSECOND
+
+
+def _ahead(data: OnLog) -> int | None:
+    span = data.ahead if isinstance(data, Stream) else None
     return None if span is None else span // _MICROSECOND
 
 

@@ -360,3 +360,25 @@ def test_a_service_without_timers_reads_streams_that_are_silent():
     driver.advance_clock("5m")
     driver.pipe(left, Reading("a", at(5)))
     assert len(driver.read(alarms)) == 2
+
+
+@pytest.mark.parametrize("streams", [1, 2])
+def test_an_event_time_too_far_ahead_of_the_clock_makes_no_timer_due(streams):
+    app = App("demo")
+    known = [
+        app.stream(name, Reading, partitions=1, ahead="1h", idle_after=None)
+        for name in ("left", "right")[:streams]
+    ]
+    alarms = app.stream("alarms", Alarm, partitions=1)
+    app.service(reads=tuple(known), writes=alarms, name="silence")(Silence.function)
+    driver = Driver(app)
+    for stream in known:
+        driver.pipe(stream, Reading("a", at(0)))
+    for stream in known:
+        driver.pipe(stream, Reading("b", at(61)), Reading("c", at(60 * 24 * 365)))
+    assert driver.read(alarms) == []
+    driver.crash()
+    driver.restart()
+    for stream in known:
+        driver.pipe(stream, Reading("d", at(59)))
+    assert [alarm.device for alarm in driver.read(alarms)] == ["a"]
