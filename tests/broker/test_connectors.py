@@ -198,10 +198,9 @@ class Dying:
         lines = self.reading.read()
         die("after read")
         return lines
-    @property
-    def position(self):
+    def position_after(self, line):
         die("before commit")
-        return self.reading.position
+        return self.reading.position_after(line)
     @property
     def ended(self):
         return self.reading.ended
@@ -250,6 +249,26 @@ def test_killing_the_source_at_any_step_loses_and_doubles_nothing(kafka, topic, 
     assert run("never", 1) == 0
     assert numbers_on(kafka, graph) == [n for n in range(42_000) if n % 1000]
     assert len(dead_letters_on(kafka, graph)) == 42
+
+
+def test_lines_of_a_slow_parse_are_written_while_it_goes_on(kafka, topic, tmp_path, monkeypatch):
+    file, seen = tmp_path / "lines.txt", threading.Event()
+    file.write_text("".join(f"{number}\n" for number in range(300)))
+
+    def parse(text: str) -> Number:
+        if text == "299":
+            assert seen.wait(LIMIT_SECONDS)  # comes with what was written before this line
+        threading.Event().wait(0.01)
+        return Number(int(text))
+
+    monkeypatch.setitem(globals(), "number", parse)
+    graph = declared(kafka, topic.name("app"), text_file(file))
+    with running(kafka, graph, tmp_path) as source:
+        eventually(lambda: numbers_on(kafka, graph))
+        seen.set()
+        source.thread.join(LIMIT_SECONDS)
+    assert numbers_on(kafka, graph) == list(range(300))
+    assert source.reports[-1].counts.passed == 300
 
 
 def test_a_second_run_of_the_same_source_takes_over_and_the_first_stops(kafka, topic, tmp_path):

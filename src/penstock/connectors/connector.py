@@ -31,6 +31,9 @@ class Feed(Protocol):
     def tell(self, fact: str, text: str) -> None:
         """Show a fact beside the source's counts: ``"listening on"``, ``"127.0.0.1:9999"``."""
 
+    def complain(self, trouble: str) -> None:
+        """Say why lines do not get in, which makes the source degraded; empty: they do."""
+
 
 @runtime_checkable
 class LiveConnector(Protocol):
@@ -52,12 +55,11 @@ class Reading(Protocol):
     """One pass over an outside, from a position on."""
 
     @property
-    def position(self) -> Position:
-        """Where the lines that were read end."""
-
-    @property
     def ended(self) -> bool:
         """Whether there will be no more lines."""
+
+    def position_after(self, line: Line) -> Position:
+        """Return where one of the lines ends that were read last, those behind it unused."""
 
     def read(self) -> Sequence[Line]:
         """Return the next lines, a bounded number; none where there are none yet."""

@@ -58,7 +58,10 @@ class _KafkaFeed:
 
     def put(self, line: Line) -> None:
         self._progress.took(1)
-        self._unsettled[self._outlet.write(line, at=self._number)] += 1
+        self._progress.begin(self._number)
+        made = self._outlet.make(line)
+        self._progress.finish()
+        self._unsettled[self._outlet.send(line, made, at=self._number)] += 1
         self._number += 1
         many = self._unsettled.total() >= _UNSETTLED_LINES
         if many or time.monotonic() - self._settled_at >= _UNSETTLED_SECONDS:
@@ -78,6 +81,9 @@ class _KafkaFeed:
 
     def tell(self, fact: str, text: str) -> None:
         self._progress.tell(fact, text)
+
+    def complain(self, trouble: str) -> None:
+        self._progress.complain(trouble)
 
     def _flush(self) -> None:
         """Wait for as long as the site runs, then, once, for as long as a stop may take."""

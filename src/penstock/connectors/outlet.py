@@ -3,17 +3,19 @@
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from itertools import cycle
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeAlias
 
-from penstock.connectors.intake import Intake
+from penstock.connectors.intake import Entry, Intake
 from penstock.connectors.lines import Line
 from penstock.core.deadletter import Coordinates, dead_letter_headers
 from penstock.core.graph import Graph, Source
 from penstock.errors import DataError
 
-__all__ = ["Outcome", "Outlet", "Sending", "source_topic"]
+__all__ = ["Made", "Outcome", "Outlet", "Sending", "source_topic"]
 
 Outcome = Literal["passed", "filtered", "dead_lettered"]
+Made: TypeAlias = Entry | DataError | None
+"""What a line gives: a record, the reason why it gives none, or nothing."""
 
 
 class Sending(Protocol):
@@ -59,17 +61,26 @@ class Outlet:
 
     def write(self, line: Line, *, at: int) -> Outcome:
         """Queue what the line gives; ``at`` is its offset where it becomes a dead letter."""
+        return self.send(line, self.make(line), at=at)
+
+    def make(self, line: Line) -> Made:
+        """Return what the line gives: this runs the user's code, and sends nothing."""
         try:
-            entry = self._intake.take(line)
+            return self._intake.take(line)
         except DataError as error:
-            self._refuse(line, error, at)
+            return error
+
+    def send(self, line: Line, made: Made, *, at: int) -> Outcome:
+        """Queue what :meth:`make` gave."""
+        if isinstance(made, DataError):
+            self._refuse(line, made, at)
             return "dead_lettered"
-        if entry is None:
+        if made is None:
             return "filtered"
         self._producer.send(
             self._into.name,
-            key=entry.key,
-            value=entry.value,
+            key=made.key,
+            value=made.value,
             partition=next(self._turns) if self._turns else None,
         )
         return "passed"

@@ -10,8 +10,10 @@ what is needed, and both topics exist wherever the application runs.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+from itertools import islice
+from time import monotonic
 
 from penstock.backbone.logrecord import Offsets, Partition
 from penstock.backbone.positions import PositionStore, position_group
@@ -19,7 +21,7 @@ from penstock.backbone.site import Site
 from penstock.backbone.transactions import TransactionalProducer
 from penstock.connectors.connector import Position, PositionedConnector, Reading
 from penstock.connectors.lines import Line
-from penstock.connectors.outlet import Outcome, Outlet
+from penstock.connectors.outlet import Made, Outcome, Outlet
 from penstock.connectors.progress import Progress
 from penstock.core.graph import Graph, Source
 from penstock.errors import TransientError
@@ -31,6 +33,9 @@ _FIRST_RETRY_SECONDS = 0.2
 _LONGEST_RETRY_SECONDS = 5.0
 _RETRIES = 20
 """Failures in a row, about a minute and a half of them, before the source gives up."""
+_SLICE_SECONDS = 1.0
+"""How long lines wait for those behind them, at most, before they are written."""
+_SLICES_PER_STOP = 4
 
 
 class PositionedRun:
@@ -54,6 +59,8 @@ class PositionedRun:
         self._at: Partition = (source.into.topic.name, 0)
         self._fingerprint: Partition = (graph.dead_letters.name, 0)
         self._failures = 0
+        stop = site.settings.services.stop_timeout.total_seconds()
+        self._slice = min(_SLICE_SECONDS, stop / _SLICES_PER_STOP)
 
     def run(self) -> None:
         """Read until the outside ends or the site stops; what is transient is tried again."""
@@ -81,25 +88,58 @@ class PositionedRun:
             outlet = Outlet(self._graph, self._source, producer)
             while not self._site.stop.is_set():
                 if lines := reading.read():
-                    self._transact(lines, reading, producer, outlet)
+                    self._bring(lines, reading, producer, outlet)
                 elif reading.ended:
                     self._progress.ended("read to its end")
                     return
                 else:
                     self._site.stop.wait(_IDLE_SECONDS)
 
-    def _transact(
+    def _bring(
         self,
         lines: Sequence[Line],
         reading: Reading,
         producer: TransactionalProducer,
         outlet: Outlet,
     ) -> None:
-        self._progress.took(len(lines))
+        """Bring lines onto the log, in slices of a bounded time.
+
+        The user's code runs before the transaction and not inside it, so that no transaction
+        expires however slow it is.
+        """
+        behind = 0
+        while behind < len(lines) and not self._site.stop.is_set():
+            made = self._make(islice(lines, behind, None), outlet)
+            behind += len(made)
+            self._transact(made, reading, producer, outlet)
+
+    def _make(self, lines: Iterator[Line], outlet: Outlet) -> list[tuple[Line, Made]]:
+        """Return what lines give, as many as there is time for; one at least."""
+        made: list[tuple[Line, Made]] = []
+        until = monotonic() + self._slice
+        for line in lines:
+            self._progress.begin(line.at)
+            made.append((line, outlet.make(line)))
+            if monotonic() >= until or self._site.stop.is_set():
+                break
+        self._progress.finish()
+        return made
+
+    def _transact(
+        self,
+        made: Sequence[tuple[Line, Made]],
+        reading: Reading,
+        producer: TransactionalProducer,
+        outlet: Outlet,
+    ) -> None:
+        self._progress.took(len(made))
         with self._progress.waiting():
             producer.begin()
-            outcomes: Counter[Outcome] = Counter(outlet.write(line, at=line.at) for line in lines)
-            producer.commit(self._offsets(reading.position), group=position_group(self._name))
+            outcomes: Counter[Outcome] = Counter(
+                outlet.send(line, each, at=line.at) for line, each in made
+            )
+            position = reading.position_after(made[-1][0])
+            producer.commit(self._offsets(position), group=position_group(self._name))
         self._progress.settled(
             passed=outcomes["passed"],
             filtered=outcomes["filtered"],

@@ -4,11 +4,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Self
 
 from penstock.core.report import Counts, PartReport, PartState
 from penstock.errors import PenstockError
+from penstock.machine.whereabouts import whereabouts
 
 __all__ = ["Progress"]
 
@@ -31,6 +33,7 @@ class Progress:
         report: Callable[[PartReport], None],
         *,
         clock: Callable[[], float] = time.time,
+        slow_call: timedelta = timedelta(seconds=30),
     ) -> None:
         self._part = part
         self._report = report
@@ -39,6 +42,10 @@ class Progress:
         self._state: PartState = "starting"
         self._reason = ""
         self._waiting_since: float | None = None
+        self._slow_seconds = slow_call.total_seconds()
+        self._in_hand: tuple[float, int] | None = None
+        self._thread_at_work = 0
+        self._complaint = ""
         self._detail: dict[str, str] = {}
         self._reported = (clock(), Counts())
         self._done = threading.Event()
@@ -78,6 +85,29 @@ class Progress:
     def tell(self, fact: str, text: str) -> None:
         """Show a fact in the reports that follow."""
         self._detail = {**self._detail, fact: text}
+
+    def complain(self, trouble: str) -> None:
+        """Say why lines do not get in; empty: they do."""
+        self._complaint = trouble
+
+    def begin(self, line: int) -> None:
+        """Hear that the user's code is about to read a line, told by where it begins."""
+        self._in_hand = (self._clock(), line)
+        self._thread_at_work = threading.get_ident()
+
+    def finish(self) -> None:
+        """Hear that the user's code has read its lines."""
+        self._in_hand = None
+
+    @property
+    def in_hand(self) -> str:
+        """Return where the user's code is, and with which line, in words; empty: nowhere."""
+        if (in_hand := self._in_hand) is None:
+            return ""
+        since, line = in_hand
+        since_at = datetime.fromtimestamp(since, UTC).isoformat(timespec="seconds")
+        at = whereabouts(self._thread_at_work) or "an unknown place"
+        return f"{self._part} is at {at}, with line {line}, since {since_at}"
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -120,7 +150,7 @@ class Progress:
     ) -> None:
         self._done.set()
         self._thread.join()
-        self._waiting_since = None
+        self._waiting_since = self._in_hand = None
         self._state = "failed" if error else "stopped"
         if error:
             self._reason = error.message if isinstance(error, PenstockError) else repr(error)
@@ -134,6 +164,11 @@ class Progress:
         since = self._waiting_since
         if self._state == "running" and since is not None and now - since > _PATIENCE_SECONDS:
             return "degraded", f"waiting for Kafka for {now - since:.0f}s"
+        in_hand = self._in_hand
+        if in_hand is not None and now - in_hand[0] > self._slow_seconds:
+            return "degraded", self.in_hand
+        if self._state == "running" and self._complaint:
+            return "degraded", self._complaint
         return self._state, self._reason
 
     def _count(self, **changes: int) -> None:

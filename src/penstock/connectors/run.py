@@ -1,16 +1,25 @@
 """Runs one source of an application until it ends, fails or is told to stop."""
 
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from penstock.connectors.connector import LiveConnector, PositionedConnector
 from penstock.core.graph import Graph, Source
 from penstock.core.place import did_you_mean
-from penstock.errors import ConfigurationError
+from penstock.core.units import span_text
+from penstock.errors import ConfigurationError, StuckError
 
 if TYPE_CHECKING:
     from penstock.backbone.site import Site
+    from penstock.connectors.progress import Progress
 
 __all__ = ["run_source"]
+
+_LOOK_SECONDS = 0.1
 
 
 def run_source(graph: Graph, name: str, site: "Site") -> None:
@@ -19,27 +28,62 @@ def run_source(graph: Graph, name: str, site: "Site") -> None:
     Returns when the outside has ended or soon after ``site.stop`` is set, with everything that was
     taken on the log. Reports to ``site.report`` every second. Raises ConfigurationError where the
     outside cannot be read, FencedError where the same source runs elsewhere, TransientError where
-    Kafka stays away.
+    Kafka stays away, StuckError where ``parse`` hangs when it is to stop: its thread is left
+    behind, and the process has to end for it to end.
     """
-    # The Kafka client is loaded by whoever runs a source, not by whoever declares one.
-    from penstock.connectors.live import run_live
-    from penstock.connectors.positioned import PositionedRun
     from penstock.connectors.progress import Progress
 
     source = _find(graph, name)
+    slow_call = site.settings.services.slow_call
+    with Progress(name, site.report, slow_call=slow_call) as progress:
+        progress.tell("reads", source.connector.describe())
+        _supervise(lambda: _run(graph, source, site, progress), site=site, progress=progress)
+
+
+def _run(graph: Graph, source: Source, site: "Site", progress: "Progress") -> None:
+    # The Kafka client is loaded by whoever runs a source, not by whoever declares one.
+    from penstock.connectors.live import run_live
+    from penstock.connectors.positioned import PositionedRun
+
     connector = source.connector
-    with Progress(name, site.report) as progress:
-        progress.tell("reads", connector.describe())
-        if isinstance(connector, PositionedConnector):
-            PositionedRun(graph, source, connector, site=site, progress=progress).run()
-        elif isinstance(connector, LiveConnector):
-            run_live(graph, source, connector, site=site, progress=progress)
-        else:
-            raise ConfigurationError(
-                f"source {name!r}: {type(connector).__name__} can neither run nor be opened",
-                code="source.no-connector",
-                hint="give it run(feed) or open(position), see penstock.connectors.connector",
+    if isinstance(connector, PositionedConnector):
+        PositionedRun(graph, source, connector, site=site, progress=progress).run()
+    elif isinstance(connector, LiveConnector):
+        run_live(graph, source, connector, site=site, progress=progress)
+    else:
+        raise ConfigurationError(
+            f"source {source.name!r}: {type(connector).__name__} can neither run nor be opened",
+            code="source.no-connector",
+            hint="give it run(feed) or open(position), see penstock.connectors.connector",
+        )
+
+
+def _supervise(run: Callable[[], None], *, site: "Site", progress: "Progress") -> None:
+    """Run a source in a thread of its own, which is left behind where the user's code hangs."""
+    outcome: Future[None] = Future()
+
+    def work() -> None:
+        try:
+            run()
+            outcome.set_result(None)
+        except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
+            outcome.set_exception(error)
+
+    threading.Thread(target=work, daemon=True, name="source").start()
+    limit = site.settings.services.stop_timeout
+    deadline = inf
+    while not wait([outcome], timeout=_LOOK_SECONDS).done:
+        if site.stop.is_set():
+            deadline = min(deadline, monotonic() + limit.total_seconds())
+        if monotonic() >= deadline and (in_hand := progress.in_hand):
+            raise StuckError(
+                f"a source did not stop within {span_text(limit.total_seconds())}",
+                code="source.stuck",
+                detail=in_hand,
+                hint="let parse come to an end; lines it was not done with are read again, where"
+                " they can be",
             )
+    outcome.result()
 
 
 def _find(graph: Graph, name: str) -> Source:

@@ -8,6 +8,7 @@ read and not yet on the log are lost if the process is killed. There is no encry
 either: listen on loopback, or behind something that has both.
 """
 
+import errno
 import selectors
 import socket
 import time
@@ -19,6 +20,7 @@ from datetime import timedelta
 from penstock.connectors.connector import Feed
 from penstock.connectors.lines import LineCutter
 from penstock.connectors.options import byte_count, invalid, is_number, time_span
+from penstock.core.units import duration_text
 from penstock.errors import ConfigurationError
 
 __all__ = ["TcpLines", "TcpServer", "tcp_lines"]
@@ -26,6 +28,10 @@ __all__ = ["TcpLines", "TcpServer", "tcp_lines"]
 _MAX_LINE = 64 << 10
 _MAX_CONNECTIONS = 256
 _LINE_TIMEOUT = timedelta(seconds=30)
+_IDLE_TIMEOUT = timedelta(days=1)
+_SPARED_SECONDS = 1.0
+"""A connection that was silent for less is not closed to make room for another."""
+_NO_FILES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _LAST_PORT = 65_535
 _BACKLOG = 64
 _READ_BYTES = 64 << 10
@@ -41,6 +47,7 @@ class TcpLines:
     max_line: int = _MAX_LINE
     max_connections: int = _MAX_CONNECTIONS
     line_timeout: timedelta = _LINE_TIMEOUT
+    idle_timeout: timedelta = _IDLE_TIMEOUT
     interactive: bool = field(default=False, init=False)
 
     def describe(self) -> str:
@@ -61,13 +68,18 @@ def tcp_lines(
     max_line: str | int = _MAX_LINE,
     max_connections: int = _MAX_CONNECTIONS,
     line_timeout: str | timedelta = _LINE_TIMEOUT,
+    idle_timeout: str | timedelta = _IDLE_TIMEOUT,
 ) -> TcpLines:
     """Listen for lines over TCP; port 0 takes a free one, which the source's status shows.
 
     A line is written once, in the order of its connection, or lost if the process is killed before
     Kafka acknowledged it. Bounded by dead letters: a line longer than ``max_line`` (its first bytes
     are kept), one whose end does not come within ``line_timeout`` (its connection is closed), the
-    half line of a connection that breaks off. Beyond ``max_connections`` new ones are closed.
+    half line of a connection that breaks off.
+
+    A connection that sends nothing for ``idle_timeout`` is closed. Beyond ``max_connections`` the
+    one that was silent for longest makes room for a new one, those that never sent anything first;
+    where none was silent for a second, the new one is closed and the source is degraded.
     """
     if not isinstance(host, str):
         raise invalid(f"the host is {host!r}", hint='name it, or its address: "127.0.0.1"')
@@ -81,18 +93,21 @@ def tcp_lines(
         max_line=byte_count("max_line", max_line),
         max_connections=max_connections,
         line_timeout=time_span("line_timeout", line_timeout),
+        idle_timeout=time_span("idle_timeout", idle_timeout),
     )
 
 
 class _Connection:
-    """One sender: its socket, its unfinished line and since when that is unfinished."""
+    """One sender: its socket, its unfinished line, since when that is unfinished, its last sign."""
 
-    __slots__ = ("began_at", "cutter", "socket")
+    __slots__ = ("began_at", "cutter", "heard_at", "sent", "socket")
 
-    def __init__(self, connected: socket.socket, max_line: int) -> None:
+    def __init__(self, connected: socket.socket, max_line: int, *, now: float) -> None:
         self.socket = connected
         self.cutter = LineCutter(max_line=max_line)
         self.began_at: float | None = None
+        self.heard_at = now
+        self.sent = False
 
 
 class TcpServer:
@@ -104,7 +119,8 @@ class TcpServer:
         self._spec = spec
         self._feed = feed
         self._clock = clock
-        self._accepted = self._refused = self._broken = 0
+        self._crowded = False
+        self._accepted = self._refused = self._broken = self._evicted = self._idle = 0
         self._listener = _listen(spec.host, spec.port)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ)
@@ -122,6 +138,9 @@ class TcpServer:
                 self._read(key.data)
         for connection in list(self._overdue()):
             self._end(connection)
+        if self._crowded and self._open < self._spec.max_connections:
+            self._crowded = False
+            self._feed.complain("")
         if not ready:
             self._feed.settle()
 
@@ -142,19 +161,37 @@ class TcpServer:
     def _accept(self) -> None:
         try:
             connected, _ = self._listener.accept()
-        except OSError:  # it went away again, or this process may open no more files
-            self._refused += 1
-            self._tell()
+        except OSError as error:
+            if error.errno in _NO_FILES and self._make_room(spared=0.0):
+                return  # it still waits to be accepted
+            self._refuse(error.strerror or str(error))
             return
-        if self._open >= self._spec.max_connections:
-            self._refused += 1
+        if self._open >= self._spec.max_connections and not self._make_room():
             connected.close()
-        else:
-            self._accepted += 1
-            connected.settimeout(0.0)
-            connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            connection = _Connection(connected, self._spec.max_line)
-            self._selector.register(connected, selectors.EVENT_READ, connection)
+            self._refuse(f"all {self._open} connections are in use")
+            return
+        self._accepted += 1
+        connected.settimeout(0.0)
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        connection = _Connection(connected, self._spec.max_line, now=self._clock())
+        self._selector.register(connected, selectors.EVENT_READ, connection)
+        self._tell()
+
+    def _make_room(self, *, spared: float = _SPARED_SECONDS) -> bool:
+        """Close the connection that was silent for longest; return whether there was one."""
+        silent = min(self._connections(), key=lambda one: (one.sent, one.heard_at), default=None)
+        if silent is None or self._clock() - silent.heard_at < spared:
+            return False
+        self._evicted += 1
+        self._end(silent)
+        return True
+
+    def _refuse(self, why: str) -> None:
+        self._refused += 1
+        self._crowded = True
+        self._feed.complain(
+            f"new connections are refused: {why}; raise max_connections, or close some"
+        )
         self._tell()
 
     def _read(self, connection: _Connection) -> None:
@@ -167,6 +204,7 @@ class TcpServer:
         if not data:
             self._end(connection)
             return
+        connection.heard_at, connection.sent = self._clock(), True
         lines = connection.cutter.feed(data)
         for line in lines:
             self._feed.put(line)
@@ -185,9 +223,14 @@ class TcpServer:
         self._tell()
 
     def _overdue(self) -> Iterator[_Connection]:
-        latest = self._clock() - self._spec.line_timeout.total_seconds()
+        now = self._clock()
+        latest = now - self._spec.line_timeout.total_seconds()
+        silent = now - self._spec.idle_timeout.total_seconds()
         for connection in self._connections():
             if connection.began_at is not None and connection.began_at <= latest:
+                yield connection
+            elif connection.heard_at <= silent:
+                self._idle += 1
                 yield connection
 
     def _connections(self) -> Iterator[_Connection]:
@@ -203,6 +246,11 @@ class TcpServer:
         text = f"{self._open} open, {self._accepted} so far"
         if self._refused:
             text += f", {self._refused} refused"
+        if self._evicted:
+            text += f", {self._evicted} silent ones closed to make room"
+        if self._idle:
+            silence = duration_text(self._spec.idle_timeout)
+            text += f", {self._idle} closed after {silence} of silence"
         if self._broken:
             text += f", {self._broken} broken off inside a line"
         self._feed.tell("connections", text)

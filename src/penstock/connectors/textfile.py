@@ -119,6 +119,7 @@ class FileReading:
             self._recognise(position)
         self._cutter = LineCutter(max_line=spec.max_line, at=self._at)
         self._scanned = self._at
+        self._head, self._tail = self._edges(self._scanned - self._round)
         self._waiting: deque[Line] = deque()
         self._ended = False
 
@@ -126,6 +127,12 @@ class FileReading:
     def position(self) -> Position:
         """Where the lines given out so far end."""
         return Position(self._at, self._fingerprint(self._at))
+
+    def position_after(self, line: Line) -> Position:
+        """Where a line ends; ConfigurationError where the file was rewritten since it was read."""
+        position = Position(line.end, self._fingerprint(line.end))
+        self._require_same_content()
+        return position
 
     @property
     def ended(self) -> bool:
@@ -150,6 +157,9 @@ class FileReading:
         for _ in range(_READS_AT_ONCE):
             with _explained(self._spec.path):
                 data = os.pread(self._descriptor, _READ_BYTES, self._scanned - self._round)
+            # Looked at behind the read: what was rewritten before it is seen, and not read on.
+            self._require_same_content()
+            self._remember(data)
             self._scanned += len(data)
             self._waiting.extend(self._cutter.feed(data))
             if not data:
@@ -165,8 +175,32 @@ class FileReading:
             self._waiting.append(msgspec.structs.replace(last, complete=True))
         if self._spec.repeat and self._scanned:
             self._round = self._scanned
+            self._head = self._tail = b""
         else:
             self._ended = True
+
+    def _require_same_content(self) -> None:
+        """Refuse a file of which what was read is not there any more, however long it is now."""
+        read = self._scanned - self._round
+        if self._edges(read) != (self._head, self._tail):
+            size = os.fstat(self._descriptor).st_size
+            if size < read:
+                raise self._changed(f"it has {size} bytes, {read} were read")
+            raise self._changed(f"its first {read} bytes were rewritten while it was being read")
+
+    def _remember(self, data: bytes) -> None:
+        """Keep the beginning and the end of what was read, as it was read."""
+        at = self._scanned - self._round
+        if at < _FINGERPRINT_BYTES:
+            self._head = self._head[:at] + data[: _FINGERPRINT_BYTES - at]
+        self._tail = (self._tail + data)[-_FINGERPRINT_BYTES:]
+
+    def _edges(self, end: int) -> tuple[bytes, bytes]:
+        """Return what the file has at its start, and before an offset, up to that offset."""
+        begin = max(0, end - _FINGERPRINT_BYTES)
+        with _explained(self._spec.path):
+            head = os.pread(self._descriptor, min(end, _FINGERPRINT_BYTES), 0)
+            return head, os.pread(self._descriptor, end - begin, begin)
 
     def _require_same_file(self) -> None:
         size, read = os.fstat(self._descriptor).st_size, self._scanned - self._round
@@ -197,14 +231,12 @@ class FileReading:
 
     def _fingerprint(self, at: int) -> int:
         """Return a number made of bytes before ``at``, so that growing does not change it."""
-        end = at - self._round_of(at)
-        begin = max(0, end - _FINGERPRINT_BYTES)
+        head, tail = self._edges(at - self._round_of(at))
         digest = hashlib.blake2b(digest_size=8)
         if self._spec.repeat:
             digest.update(self._status.st_size.to_bytes(8))
-        with _explained(self._spec.path):
-            digest.update(os.pread(self._descriptor, min(end, _FINGERPRINT_BYTES), 0))
-            digest.update(os.pread(self._descriptor, end - begin, begin))
+        digest.update(head)
+        digest.update(tail)
         return int.from_bytes(digest.digest()) >> 1
 
     def _changed(self, how: str) -> ConfigurationError:

@@ -13,6 +13,7 @@ class ListFeed:
         self.lines: list[Line] = []
         self.facts: dict[str, str] = {}
         self.settled = 0
+        self.trouble = ""
 
     @property
     def contents(self) -> list[bytes]:
@@ -26,6 +27,9 @@ class ListFeed:
 
     def tell(self, fact: str, text: str) -> None:
         self.facts[fact] = text
+
+    def complain(self, trouble: str) -> None:
+        self.trouble = trouble
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
 import threading
+from datetime import timedelta
 
 import pytest
 
@@ -82,3 +83,31 @@ def test_a_failure_is_the_last_thing_it_reports(progress, reports):
     with pytest.raises(ConfigurationError), progress:
         raise error
     assert (reports[-1].state, reports[-1].reason) == ("failed", "no such file")
+
+
+def test_a_line_that_parse_takes_long_for_is_told_with_its_line_of_code(now):
+    progress = Progress(
+        "typed", lambda _: None, clock=lambda: now[0], slow_call=timedelta(seconds=5)
+    )
+    progress.running()
+    progress.begin(1234)
+    now[0] += 4
+    assert progress.snapshot().state == "running"
+    now[0] += 2
+    found = progress.snapshot()
+    assert found.state == "degraded"
+    assert "typed is at test_progress.py:" in found.reason
+    assert ", with line 1234, since " in found.reason
+    progress.finish()
+    assert progress.snapshot().state == "running"
+
+
+def test_lines_that_do_not_get_in_make_the_source_degraded(progress):
+    progress.running()
+    progress.complain("new connections are refused")
+    assert (progress.snapshot().state, progress.snapshot().reason) == (
+        "degraded",
+        "new connections are refused",
+    )
+    progress.complain("")
+    assert progress.snapshot().state == "running"

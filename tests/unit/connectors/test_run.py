@@ -1,6 +1,8 @@
 import subprocess
 import sys
 import threading
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -8,8 +10,9 @@ from penstock import App, record
 from penstock.backbone.connection import Connection
 from penstock.backbone.site import Site
 from penstock.connectors import keyboard, run_source
-from penstock.core.settings import KafkaSettings, Settings
-from penstock.errors import ConfigurationError
+from penstock.connectors.lines import Line as Text
+from penstock.core.settings import KafkaSettings, ServiceSettings, Settings
+from penstock.errors import ConfigurationError, StuckError
 from penstock.machine.places import Places
 
 
@@ -51,6 +54,41 @@ def test_a_connector_that_can_do_nothing_is_refused(site):
     app.source("odd", Nothing(), into=app.stream("lines", Line))
     with pytest.raises(ConfigurationError, match="Nothing can neither run nor be opened"):
         run_source(app.graph, "odd", site)
+
+
+class Once:
+    """A connector that gives one line."""
+
+    interactive = False
+
+    def describe(self) -> str:
+        return "one line"
+
+    def run(self, feed) -> None:
+        feed.put(Text(0, 4, b"one", 3))
+
+
+def test_a_source_whose_parse_hangs_is_told_and_left_when_it_is_to_stop(site):
+    begun, release, reports = threading.Event(), threading.Event(), []
+
+    def parse(text: str) -> Line:
+        begun.set()
+        release.wait(60)
+        return Line(text)
+
+    app = App("test")
+    app.source("one", Once(), into=app.stream("lines", Line), parse=parse)
+    soon = ServiceSettings(stop_timeout=timedelta(milliseconds=100))
+    hung = replace(site, settings=Settings(services=soon), report=reports.append)
+    threading.Thread(target=lambda: begun.wait(60) and hung.stop.set()).start()
+    try:
+        with pytest.raises(StuckError, match="did not stop within") as caught:
+            run_source(app.graph, "one", hung)
+    finally:
+        release.set()
+    assert "one is at test_run.py:" in caught.value.detail
+    assert ", in parse, with line 0, since " in caught.value.detail
+    assert reports[-1].state == "failed"
 
 
 def test_declaring_sources_loads_neither_the_kafka_client_nor_spark():

@@ -1,6 +1,8 @@
+import errno
 import socket
 from collections.abc import Callable
 from contextlib import closing, suppress
+from types import SimpleNamespace
 
 import pytest
 
@@ -109,6 +111,69 @@ def test_connections_beyond_the_limit_are_closed_and_counted(server, feed):
         turn_until(server, lambda: "refused" in feed.facts["connections"])
         assert third.recv(1) == b""
         assert feed.facts["connections"] == "2 open, 2 so far, 1 refused"
+        assert "all 2 connections are in use" in feed.trouble
+    turn_until(server, lambda: not feed.trouble)
+
+
+def test_a_silent_connection_makes_room_for_a_new_one(server, feed, clock):
+    with connected(feed) as silent, connected(feed) as sender:
+        turn_until(server, lambda: "2 open" in feed.facts["connections"])
+        sender.sendall(b"one\n")
+        turn_until(server, lambda: feed.lines)
+        clock.now += 2
+        with connected(feed) as third:
+            third.sendall(b"two\n")
+            turn_until(server, lambda: len(feed.lines) == 2)
+            assert silent.recv(1) == b""
+            sender.sendall(b"three\n")
+            turn_until(server, lambda: len(feed.lines) == 3)
+    assert feed.contents == [b"one", b"two", b"three"]
+    assert "1 silent ones closed to make room" in feed.facts["connections"]
+    assert not feed.trouble
+
+
+def test_who_sent_something_stays_before_who_never_did(server, feed, clock):
+    with connected(feed) as sender:
+        sender.sendall(b"one\n")
+        turn_until(server, lambda: feed.lines)
+        clock.now += 100
+        with connected(feed) as silent:
+            turn_until(server, lambda: "2 open" in feed.facts["connections"])
+            clock.now += 2
+            with connected(feed):
+                turn_until(server, lambda: "make room" in feed.facts["connections"])
+                assert silent.recv(1) == b""
+
+
+def test_a_connection_that_sends_nothing_for_the_idle_time_is_closed(feed, clock):
+    spec = tcp_lines(idle_timeout="10m")
+    with closing(TcpServer(spec, feed, clock=clock)) as server, connected(feed) as silent:
+        turn_until(server, lambda: "1 open" in feed.facts["connections"])
+        clock.now += 599
+        server.turn()
+        assert "1 open" in feed.facts["connections"]
+        clock.now += 1
+        turn_until(server, lambda: "0 open" in feed.facts["connections"])
+        assert silent.recv(1) == b""
+    assert "1 closed after 10m of silence" in feed.facts["connections"]
+
+
+def test_where_no_more_files_may_be_opened_a_silent_connection_is_closed(server, feed, monkeypatch):
+    with connected(feed) as silent, connected(feed) as second:
+        turn_until(server, lambda: "1 open" in feed.facts["connections"])
+        accept, full = server._listener.accept, [OSError(errno.EMFILE, "Too many open files")]
+        listener = SimpleNamespace(
+            accept=lambda: _raise(full.pop()) if full else accept(), close=server._listener.close
+        )
+        monkeypatch.setattr(server, "_listener", listener)
+        second.sendall(b"one\n")
+        turn_until(server, lambda: feed.lines)
+        assert silent.recv(1) == b""
+    assert not feed.trouble
+
+
+def _raise(error):
+    raise error
 
 
 def test_a_sender_that_is_faster_than_the_feed_has_to_wait(server, feed):

@@ -194,6 +194,39 @@ def test_a_followed_file_that_is_cut_is_refused(path):
     reading.close()
 
 
+@pytest.mark.parametrize("follow", [True, False])
+def test_a_file_that_is_rewritten_in_place_and_longer_is_refused(path, follow):
+    path.write_bytes(b"old one\nold two\n")
+    reading = text_file(path, follow=follow).open(None)
+    assert drained(reading, reads=1) == [b"old one", b"old two"]
+    path.write_bytes(b"a new line that is longer\n" * 9)
+    with pytest.raises(ConfigurationError, match="rewritten while it was being read"):
+        reading.read()
+    reading.close()
+
+
+def test_lines_that_were_read_before_a_file_was_rewritten_get_no_position(path):
+    path.write_bytes(b"old one\nold two\n")
+    reading = text_file(path, follow=True).open(None)
+    lines = reading.read()
+    assert reading.position_after(lines[0]).at == 8
+    path.write_bytes(b"a new line that is longer\n" * 9)
+    with pytest.raises(ConfigurationError, match="rewritten while it was being read"):
+        reading.position_after(lines[0])
+    reading.close()
+
+
+@pytest.mark.parametrize("size", [100, 5_000, 3_000_000])
+def test_a_file_that_grows_is_read_on_whatever_its_size(path, size):
+    path.write_bytes(b"x" * size + b"\n")
+    reading = text_file(path, follow=True, max_line="4MB").open(None)
+    assert [len(line) for line in drained(reading, reads=3)] == [size]
+    with path.open("ab") as file:
+        file.write(b"more\n")
+    assert drained(reading, reads=3) == [b"more"]
+    reading.close()
+
+
 @pytest.mark.parametrize("kind", ["missing", "directory", "pipe"])
 def test_what_is_not_a_file_is_an_error_that_names_it(path, kind):
     if kind == "directory":
