@@ -58,6 +58,7 @@ CATALOGUE: Mapping[str, str] = {
     "restored_records": "changelog records read, of the restores under way",
     "restore_expected_records": "changelog records to read, of the restores under way",
     "restore_left_seconds": "how long the restores under way will still take, while that is known",
+    "standby_partitions": "partitions of other workers whose state is followed here",
     "standby_records": "changelog records that copies of other workers' state have read",
     "state_keys": "values that the state of a service holds, of state on disk about",
     "state_timers": "timers that are set",

@@ -29,12 +29,21 @@ class Calls:
 def make_subject(service: Service) -> Any:
     """Return the service's code for one task.
 
-    A function is itself; of a class an object is made, an object is copied: each task has one.
+    A function is itself; of a class an object is made, an object is copied with all it holds: each
+    task has one. TypeError where it holds what cannot be copied.
     """
     subject = service.function
     if inspect.isclass(subject):
         return subject()
-    return subject if inspect.isroutine(subject) else copy.copy(subject)
+    if inspect.isroutine(subject):
+        return subject
+    try:
+        return copy.deepcopy(subject)
+    except Exception as error:
+        raise TypeError(
+            f"{type(subject).__name__} cannot be copied for each partition ({error}): give the "
+            "class itself, and make in open() what cannot be copied"
+        ) from error
 
 
 def bind_calls(subject: Any, states: States, here: Here) -> Calls:

@@ -4,7 +4,6 @@ A value of a plain type (a number, a text, a truth) is held as it is; any other 
 what the user's code does to an object it was given, or has given, changes nothing here.
 """
 
-import heapq
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ import msgspec
 
 from penstock.core.state import Here, ListState, MapState, State, StateSpec
 from penstock.errors import ConfigurationError
+from penstock.services.expiries import Expiries, HeldExpiries, ShelvedExpiries
 from penstock.services.instants import micros
 from penstock.services.statecodec import MAX_STATE_BYTES, RENAME_HINT, StateCodec, check_size
 
@@ -49,12 +49,13 @@ class Cells:
         self.changed: set[bytes] = set()
         self._clock = clock
         self._lifetime = None if spec.ttl is None else spec.ttl // timedelta(microseconds=1)
-        self._expiries: list[tuple[int, bytes]] = []
-        self._queued: set[bytes] = set()
+        self.expiries: Expiries = HeldExpiries()
         if shelf is not None:
             from penstock.services.shelved import ShelvedValues
 
-            self.values = ShelvedValues(shelf, prefix=self.codec.prefix, load=self.load)
+            prefix = self.codec.prefix
+            self.values = ShelvedValues(shelf, prefix=prefix, load=self.load)
+            self.expiries = ShelvedExpiries(shelf, prefix=prefix, lifetime=self._lifetime or 0)
 
     def fetch(self, place: bytes) -> Any:
         """Return what is held, or ABSENT."""
@@ -70,7 +71,7 @@ class Cells:
         if size > _LARGE:
             check_size(f"the state {self.spec.name!r}", len(place) + len(self.codec.dump(held)))
         here.undo.append((self, place, self.values.get(place, ABSENT)))
-        self.values[place] = held if self._lifetime is None else self._until(place, held)
+        self.values[place] = held if self._lifetime is None else self._until_later(place, held)
         self.changed.add(place)
 
     def drop(self, here: Here, place: bytes) -> None:
@@ -107,7 +108,10 @@ class Cells:
 
     def admit(self, place: bytes, value: bytes) -> Any:
         """Return what a value of the changelog is held as, the first time that it is read."""
-        return self.load(place, value)
+        found = self.load(place, value)
+        if self._lifetime is not None:
+            self.expiries.add(place, found[1])
+        return found
 
     def load(self, place: bytes, value: bytes) -> Any:
         """Return what a value of the changelog is held as; ConfigurationError: it does not fit."""
@@ -117,39 +121,37 @@ class Cells:
         held = self.codec.load(rest, place=place)
         if self._lifetime is None:
             return held
-        return self._until(place, held, int(expires) if expires else None)
+        return held, int(expires) if expires else self._later()
 
     def expires_at(self) -> int | None:
         """Return, in microseconds, when something may expire next."""
-        return self._expiries[0][0] if self._expiries else None
+        return self.expiries.first()
 
     def sweep(self, now: int) -> bool:
         """Forget what has expired, unless it was written again; return whether anything had."""
         swept = False
-        while self._expiries and self._expiries[0][0] <= now:
-            _, place = heapq.heappop(self._expiries)
-            self._queued.discard(place)
+        again: list[tuple[bytes, int]] = []
+        for place in self.expiries.due(now):
             found = self.values.get(place, ABSENT)
             if found is ABSENT:
                 continue
             if found[1] > now:
-                self._queue(place, found[1])
+                again.append((place, found[1]))
             else:
                 del self.values[place]
                 self.changed.add(place)
                 swept = True
+        for place, expires in again:
+            self.expiries.add(place, expires)
         return swept
 
-    def _until(self, place: bytes, held: Any, expires: int | None = None) -> tuple[Any, int]:
-        if expires is None:
-            expires = micros(self._clock()) + (self._lifetime or 0)
-        self._queue(place, expires)
+    def _until_later(self, place: bytes, held: Any) -> tuple[Any, int]:
+        expires = self._later()
+        self.expiries.add(place, expires)
         return held, expires
 
-    def _queue(self, place: bytes, expires: int) -> None:
-        if place not in self._queued:
-            self._queued.add(place)
-            heapq.heappush(self._expiries, (expires, place))
+    def _later(self) -> int:
+        return micros(self._clock()) + (self._lifetime or 0)
 
 
 class ValueCells(Cells):
@@ -265,7 +267,7 @@ class MapCells(Cells):
                 detail=str(error),
                 hint=RENAME_HINT,
             ) from error
-        return self.load(place, value)
+        return super().admit(place, value)
 
     def told(self, key: bytes) -> Any:
         """Return the map of a key for a test to look at, None where it has none."""

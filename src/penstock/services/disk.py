@@ -1,6 +1,7 @@
 """The local disk of a worker: the state of its shares, and copies of what other workers have."""
 
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from penstock.backbone.site import Site
 from penstock.backbone.topics import Topics
 from penstock.core.graph import Graph, Service
 from penstock.errors import TransientError
+from penstock.services.kinds import Kept, make_copy
 from penstock.services.statecodec import spec_identity
 from penstock.services.task import Task
 
@@ -35,6 +37,8 @@ class Disk:
         self._copies = self.used and settings.standby == "on"
         own = settings.state_dir
         self._directory = (Path(own) if own else site.places.state) / f"{graph.app}.{service.name}"
+        self._graph = graph
+        self._service = service
         self._changelog = graph.changelog(service)
         self._types = "\n".join(map(spec_identity, service.states))
         self._connection = connection
@@ -47,7 +51,7 @@ class Disk:
             from penstock.services.standby import Standby
 
             name = self._changelog.name
-            self._standby = Standby(self._connection, name, open_copy=self._open)
+            self._standby = Standby(self._connection, name, open_copy=self._copy)
 
     def close(self) -> None:
         """Let go of the copies."""
@@ -60,16 +64,24 @@ class Disk:
             return None
         if self._standby is not None:
             self._standby.give(number)
-        return self._open(number)
+        from penstock.services.shelf import open_shelf
+
+        return open_shelf(self._directory / str(number), identity=self._identity())
 
     def copy_others(self, ours: Iterable[int]) -> None:
         """Keep copies of all shares but ours."""
         if self._standby is not None:
-            self._standby.keep(set(range(self._changelog.partitions)) - set(ours))
+            from penstock.services.shelf import claimed
 
-    def copied_records(self) -> int:
-        """Return how far the copies have come, in all."""
-        return 0 if self._standby is None else sum(self._standby.behind().values())
+            others = set(range(self._changelog.partitions)) - set(ours)
+            # What another worker of this host is about to run is given up: the copy is its own.
+            self._standby.keep(
+                {number for number in others if not claimed(self._directory / str(number))}
+            )
+
+    def copies(self) -> tuple[int, int]:
+        """Return how many copies are kept, and how many records were read for them by now."""
+        return (0, 0) if self._standby is None else (self._standby.copies, self._standby.records)
 
     def snapshot(self, tasks: Iterable[Task]) -> None:
         """Tell tasks where their changelogs end, so that their shelves know their place."""
@@ -80,13 +92,19 @@ class Disk:
         """Let shelves know their place, all being committed: the next start reads no more."""
         for task, end in self._ends(tasks):
             if not task.dirty:
-                task.restored(end)
+                task.restored(end, complete=True)
 
-    def _open(self, number: int) -> "Shelf":
-        from penstock.services.shelf import open_shelf
+    def _copy(self, number: int) -> "tuple[Shelf, Kept] | None":
+        """Open the copy of a share, and what takes its changelog; None where another has it."""
+        from penstock.services.shelf import open_copy
 
-        identity = f"{self._topics.identity(self._changelog.name)}\n{self._types}"
-        return open_shelf(self._directory / str(number), identity=identity)
+        shelf = open_copy(self._directory / str(number), identity=self._identity())
+        if shelf is None:
+            return None
+        return shelf, make_copy(self._graph, self._service, clock=_now, shelf=shelf)
+
+    def _identity(self) -> str:
+        return f"{self._topics.identity(self._changelog.name)}\n{self._types}"
 
     def _ends(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, int]]:
         shelved = [task for task in tasks if task.shelf is not None]
@@ -98,3 +116,7 @@ class Disk:
             return
         for task in shelved:
             yield task, ends[task.number][1]
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

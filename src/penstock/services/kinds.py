@@ -11,16 +11,18 @@ from penstock.core.signature import is_async
 from penstock.services.asyncstep import AsyncStep
 from penstock.services.notes import Notes
 from penstock.services.outputs import Send
+from penstock.services.panestate import PaneState
 from penstock.services.panestep import PaneStep
 from penstock.services.reactions import Hold
 from penstock.services.retries import Retries
+from penstock.services.states import StateCopy
 from penstock.services.step import Clock, Step
 from penstock.services.tally import Tally
 
 if TYPE_CHECKING:
     from penstock.services.shelf import Shelf
 
-__all__ = ["Kept", "Stepper", "make_step"]
+__all__ = ["Kept", "Stepper", "make_copy", "make_step"]
 
 
 class Kept(Protocol):
@@ -132,3 +134,11 @@ def make_step(
         return PaneStep(graph, service, clock=clock, shelf=shelf)
     kind = AsyncStep if is_async(service.function) else Step
     return kind(graph, service, clock=clock, shelf=shelf, waits=waits)
+
+
+def make_copy(graph: Graph, service: Service, *, clock: Clock, shelf: "Shelf") -> Kept:
+    """Return what puts the changelog of a share that another worker has on a shelf."""
+    if service.aggregation is not None:
+        return PaneState(shelf)
+    changelog = graph.changelog(service).name
+    return StateCopy(service.states, changelog=changelog, clock=clock, shelf=shelf)

@@ -17,6 +17,7 @@ from penstock.core.graph import Service
 from penstock.core.panes.panecounts import PANE_KINDS
 from penstock.core.report import Counts, PartReport, PartState
 from penstock.errors import PenstockError, TransientError, UserCodeError
+from penstock.services.blame import LOG
 from penstock.services.measures import Rising
 from penstock.services.stuck import slow_call
 from penstock.services.worker import Worker
@@ -73,7 +74,11 @@ class Reporter:
 
     def _run(self) -> None:
         while True:
-            self._site.report(self._report(*self._state()))
+            try:
+                self._site.report(self._report(*self._state()))
+            except Exception:  # noqa: BLE001 - whatever it is, the next report may be well
+                # The worker changes under its eyes; a report that fails is not the last one.
+                LOG.exception("a report of %s failed", self._service.name)
             if self._done.wait(REPORT_SECONDS):
                 return
 
@@ -135,7 +140,7 @@ class Reporter:
         found["running_partitions"] = len(assignment.running)
         places = (each.place for each in assignment.retries())
         found["retrying_partitions"] = len({(place.topic, place.partition) for place in places})
-        found["standby_records"] = self._worker.disk.copied_records()
+        found["standby_partitions"], found["standby_records"] = self._worker.disk.copies()
         for fact, number in self._facts().items():
             name = _SERIES[fact]
             counted = "_total" in name

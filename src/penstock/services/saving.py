@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from penstock.services.expiries import ShelvedExpiries
+
 if TYPE_CHECKING:
     from penstock.services.shelf import Shelf
 
@@ -16,8 +18,9 @@ _RESTORE_BATCH = 5000
 class Saving:
     """Holds what a shelf does not have yet, and how far the changelog is when it has it."""
 
-    def __init__(self, shelf: "Shelf") -> None:
+    def __init__(self, shelf: "Shelf", *, expiries: Sequence[ShelvedExpiries] = ()) -> None:
         self.shelf = shelf
+        self._expiries = expiries
         self._records: list[Pair] = []
         self._position: int | None = None
 
@@ -40,5 +43,6 @@ class Saving:
 
     def save(self) -> None:
         """Write to the shelf; TransientError where that fails: it must not be used any more."""
-        self.shelf.write(self._records, position=self._position)
+        index = [each.take_changes() for each in self._expiries]
+        self.shelf.write(self._records, position=self._position, index=index)
         self._records, self._position = [], None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.core.state import Here, StateSpec
 from penstock.core.timer import Timers
 from penstock.services.cells import MapCells, ValueCells, make_cells
+from penstock.services.expiries import ShelvedExpiries
 from penstock.services.layout import Layout
 from penstock.services.notes import LAYOUT_KEY, Notes
 from penstock.services.saving import Saving
@@ -16,7 +17,7 @@ from penstock.services.timerqueue import EVENT_TIME_KEY, TIMER_PREFIXES, TimerQu
 if TYPE_CHECKING:
     from penstock.services.shelf import Shelf
 
-__all__ = ["States"]
+__all__ = ["StateCopy", "States"]
 
 
 class States:
@@ -45,8 +46,12 @@ class States:
         self.notes = Notes()
         self._layout = Layout((cells.spec for cells in self.cells), changelog=changelog)
         self.unknown: dict[str, int] = {}
-        self._saving = None if shelf is None else Saving(shelf)
         self._expiring = [cells for cells in self.cells if cells.spec.ttl is not None]
+        self._saving = None
+        if shelf is not None:
+            listed = [cells.expiries for cells in self._expiring]
+            on_shelf = [each for each in listed if isinstance(each, ShelvedExpiries)]
+            self._saving = Saving(shelf, expiries=on_shelf)
         self._by_prefix = {cells.codec.prefix: cells for cells in self.cells}
 
     def __len__(self) -> int:
@@ -97,10 +102,6 @@ class States:
             return None
         for key, value in self.shelf.scan(b"\x00"):
             self._apply_own(key, value)
-        for cells in self._expiring:
-            cut = len(cells.codec.prefix)
-            for key, value in self.shelf.scan(cells.codec.prefix):
-                cells.load(key[cut:], value)
         return self.shelf.position
 
     def apply(self, key: bytes, value: bytes | None) -> None:
@@ -176,3 +177,16 @@ class States:
     def _skip(self, name: bytes) -> None:
         shown = name.decode(errors="replace")
         self.unknown[shown] = self.unknown.get(shown, 0) + 1
+
+
+class StateCopy(States):
+    """The states of a share that another worker has, on their way to a shelf.
+
+    Values are read as they will be when the share is taken over: what cannot be is refused now.
+    Timers are only passed on; they are of no use before.
+    """
+
+    def _apply_own(self, key: bytes, value: bytes | None) -> bool:
+        if not self.notes.apply(key, value):
+            return key != MARKER_KEY
+        return super()._apply_own(key, value)

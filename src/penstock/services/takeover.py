@@ -206,7 +206,7 @@ class Takeover:
             for raw in batch:
                 key, value = raw.key(), raw.value()
                 if key == MARKER_KEY and value == mark:
-                    task.restored((raw.offset() or 0) + 1)
+                    task.restored((raw.offset() or 0) + 1, complete=True)
                     task.begin_at(inputs, unread=self._unread)
                     LOG.info("share %s restored: %s of %s", self.share, high - low, high)
                     if not raw.offset():

@@ -287,12 +287,16 @@ class Task:
             self.shelf.clear()
         return self.step.states.resume()
 
-    def restored(self, position: int) -> None:
-        """Hear that the changelog was taken in up to an offset."""
+    def restored(self, position: int, *, complete: bool = False) -> None:
+        """Hear that the changelog was taken in up to an offset; ``complete``: that is its end."""
+        if complete and self.shelf is not None:
+            self.shelf.confirm()
         self.step.states.restored(position)
 
     def snapshot(self, position: int) -> None:
         """Hear where the changelog ends before the next commit."""
+        if self.shelf is not None:
+            self.shelf.confirm()
         self.step.states.snapshot(position)
 
     def commit(self) -> None:

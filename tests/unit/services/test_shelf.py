@@ -1,6 +1,7 @@
 """State on a disk: the same answers as in memory, and rebuilt whenever it is not to be trusted."""
 
 import os
+import threading
 import time
 from datetime import timedelta
 
@@ -12,7 +13,7 @@ from penstock.core.state import Here, StateSpec
 from penstock.errors import ConfigurationError, TransientError
 from penstock.services import shelf as shelf_module
 from penstock.services import shelved
-from penstock.services.shelf import open_shelf
+from penstock.services.shelf import claimed, open_copy, open_shelf
 from penstock.services.states import States
 from penstock.testing.clock import ManualClock
 
@@ -49,6 +50,13 @@ class Subject(States):
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "group" / "0"
+
+
+def until(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.01)
 
 
 def opened(path, identity="one"):
@@ -194,7 +202,7 @@ def test_a_flipped_byte_is_noticed_and_the_copy_is_thrown_away(path):
 
 def test_a_copy_in_use_is_left_to_its_owner(path):
     first = opened(path)
-    second = opened(path)
+    second = open_shelf(path, identity="one", patience=timedelta())
     second.write([(b"total\x00a", b"5")], position=1)
     assert second.path != first.path
     assert first.get(b"total\x00a") is None
@@ -204,15 +212,75 @@ def test_a_copy_in_use_is_left_to_its_owner(path):
     assert first.path.exists()
 
 
-def test_copies_that_killed_workers_left_are_swept_up(path):
+def test_copies_that_killed_workers_left_are_swept_up_and_those_in_use_are_not(path):
     left = path.with_name(f"{path.name}.0a1b2c3d")
     left.mkdir(parents=True)
-    opened(path).close()
-    assert left.exists()
-    long_ago = time.time() - 2 * shelf_module.LONGEST_AGE_SECONDS
-    os.utime(left, (long_ago, long_ago))
-    opened(path).close()
+    first = opened(path)
     assert not left.exists()
+    private = open_shelf(path, identity="one", patience=timedelta())
+    long_ago = time.time() - 2 * shelf_module.LONGEST_AGE_SECONDS
+    os.utime(private.path, (long_ago, long_ago))
+    first.close()
+    opened(path).close()
+    assert private.path.exists()
+    private.close()
+    assert sorted(each.name for each in path.parent.iterdir()) == ["0", "0.lock"]
+
+
+def test_a_copy_is_claimed_from_whoever_only_follows_and_waited_for(path):
+    copy = open_copy(path, identity="one")
+    copy.write([(b"total\x00a", b"5")], position=7)
+    taken = []
+    heir = threading.Thread(target=lambda: taken.append(opened(path)))
+    heir.start()
+    until(lambda: claimed(path))
+    copy.close()
+    heir.join(60)
+    (shelf,) = taken
+    assert (shelf.path, shelf.position, shelf.private) == (path, 7, False)
+    assert not claimed(path)
+    assert open_copy(path, identity="one") is None
+    shelf.close()
+
+
+def test_nothing_is_removed_under_whoever_has_it_open(path):
+    """What looks broken from outside may be a worker that is just making it."""
+    first = opened(path)
+    first.write([(b"total\x00a", b"5")], position=7)
+    current = (path / "CURRENT").read_bytes()
+    (path / "CURRENT").unlink()
+    other = open_shelf(path, identity="one", patience=timedelta())
+    assert other.private
+    other.close()
+    (path / "CURRENT").write_bytes(current)
+    first.close()
+    again = opened(path)
+    assert again.get(b"total\x00a") == b"5"
+    again.close()
+
+
+def test_how_long_it_is_can_be_asked_after_it_was_closed(path):
+    saved(path)
+    shelf = opened(path)
+    known = len(shelf)
+    shelf.close()
+    assert len(shelf) == known > 0
+
+
+def test_only_a_copy_that_was_complete_is_as_young_as_its_last_write(path, monkeypatch):
+    shelf = opened(path)
+    shelf.write([], position=0)
+    monkeypatch.setattr(shelf_module, "LONGEST_AGE_SECONDS", 0.0)
+    shelf.write([(b"total\x00a", b"5")], position=7)
+    assert shelf.stale
+    monkeypatch.undo()
+    assert not shelf.stale
+    shelf.confirm(time.time() - 2 * shelf_module.LONGEST_AGE_SECONDS)
+    shelf.write([], position=8)
+    shelf.close()
+    again = opened(path)
+    assert again.position is None
+    again.close()
 
 
 def test_a_file_in_the_way_of_the_directory_is_named(path):

@@ -233,7 +233,7 @@ def test_a_key_written_for_ever_waits_once_to_expire():
     for number in range(1000):
         subject["seen"].set(number)
         subject["seen"].delete()
-    assert len(subject.cells[0]._expiries) == 1
+    assert len(subject.cells[0].expiries) == 1
 
 
 def test_expiry_is_restored_and_may_be_declared_later_or_dropped():
