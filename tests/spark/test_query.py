@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -20,9 +21,8 @@ from penstock.errors import ConfigurationError, TransientError
 from penstock.machine.configfile import load_configuration
 from penstock.machine.processes import session_members
 from penstock.pipelines.laketable import defaulted, make_table, stored_rows
-from penstock.pipelines.query import QuerySpan, _closed_session, ask
+from penstock.pipelines.query import QuerySpan, ask, closed_session
 from penstock.pipelines.snapshot import changes
-from penstock.pipelines.sqlgate import allowed_query
 
 
 @record(key="word", time="at")
@@ -62,12 +62,12 @@ class Shop:
         graph = self.ground.graph
         for name in ("words", "latest"):
             text = text.replace(f"@{name}", f"`{self.ground.topic(name)}`")
-        query = allowed_query(text, [data.name for data in graph.data], lakes=["kept"])
         limits = {"rows": rows, "time": timedelta(seconds=seconds)}
         span = QuerySpan(**limits) if start is None else QuerySpan(**limits, start=start)
-        with ask(graph, query, self.loaded, self.ground.kafka, span=span) as answer:
+        kafka = self.ground.kafka
+        with ask(graph, text, self.loaded, lambda: nullcontext(kafka), span=span) as answer:
             found = list(answer.rows())
-            return answer.columns, found, answer
+            return answer.columns, found, answer.truncated, answer.refused()
 
     def rows(self, text, **options):
         return self.ask(text, **options)[1]
@@ -105,12 +105,12 @@ def filled(ground, spark, home) -> Shop:
 
 def test_a_stream_gives_all_its_records_a_table_the_latest_of_each_key(shop):
     words, latest = (shop.ground.topic(each) for each in ("words", "latest"))
-    columns, rows, answer = shop.ask("select word, count(*) as n from @words group by 1")
+    columns, rows, _, refused = shop.ask("select word, count(*) as n from @words group by 1")
     assert (columns, sorted(rows)) == (["word", "n"], [("a", 2), ("bb", 1)])
-    assert answer.refused() == {words: 2}
-    _, rows, answer = shop.ask("select word, at from @latest order by word")
+    assert refused == {words: 2}
+    _, rows, _, refused = shop.ask("select word, at from @latest order by word")
     assert rows == [("a", AT + timedelta(seconds=2)), ("c", AT + timedelta(seconds=3))]
-    assert answer.refused() == {latest: 1}
+    assert refused == {latest: 1}
 
 
 def test_streams_tables_and_the_lake_are_joined_in_one_query(shop):
@@ -125,10 +125,15 @@ def test_streams_tables_and_the_lake_are_joined_in_one_query(shop):
 
 
 def test_a_range_of_the_topics_and_a_number_of_rows_can_be_chosen(shop):
-    _, rows, answer = shop.ask("select * from @words limit 10", rows=2)
-    assert (len(rows), answer.truncated) == (2, True)
+    _, rows, truncated, _ = shop.ask("select * from @words limit 10", rows=2)
+    assert (len(rows), truncated) == (2, True)
     assert shop.rows("select * from @words", start=LATEST) == []
     assert len(shop.rows("select * from @words", start=Last(100))) == 3
+
+
+def test_a_table_is_whole_whatever_range_of_streams_is_chosen(shop):
+    text = "select l.word, count(w.word) from @latest l left join @words w on true group by 1"
+    assert sorted(shop.rows(text, start=LATEST)) == [("a", 0), ("c", 0)]
 
 
 def test_a_table_of_the_lake_is_read_as_it_was(shop):
@@ -175,15 +180,39 @@ def test_values_of_every_kind_come_out_as_plain_values(shop):
         select timestamp '2026-10-25 00:30:00' as at, date '2026-01-02' as day, 1.50BD as price,
                array(1, null) as numbers, map('k', timestamp '2026-01-01') as by_name,
                named_struct('x', 1, 'at', timestamp '2026-01-01') as inner, x'00ff' as raw,
-               cast(null as timestamp) as nothing
+               cast(null as timestamp) as nothing, interval '1-2' year to month as age,
+               array(parse_json('{"a": [1]}')) as free
     """
-    columns, ((at, when, price, numbers, by_name, inner, raw, nothing),), _ = shop.ask(text)
+    columns, (row,), *_ = shop.ask(text)
+    at, when, price, numbers, by_name, inner, raw, nothing, age, free = row
     assert columns[:3] == ["at", "day", "price"]
     assert at == datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
     first = datetime(2026, 1, 1, tzinfo=UTC)
     assert (str(when), str(price), numbers) == ("2026-01-02", "1.50", [1, None])
     assert (by_name, inner, raw) == ({"k": first}, {"x": 1, "at": first}, b"\x00\xff")
-    assert nothing is None
+    assert (nothing, age, free) == (None, "INTERVAL '1-2' YEAR TO MONTH", ['{"a":[1]}'])
+
+
+def test_instants_are_the_same_whatever_the_time_zone_of_the_machine(shop, monkeypatch):
+    text = """
+        select timestamp '0001-01-01 00:00:00' as first, timestamp '9999-12-31 23:59:59.999999' as last,
+               array(named_struct('a', map(timestamp '2026-10-25 00:30:00', 1))) as inner,
+               timestamp '2026-03-29 02:30:00' as last
+    """
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        _, ((first, last, inner, skipped),), *_ = shop.ask(text)
+        with pytest.raises(ConfigurationError) as caught:
+            shop.ask("select timestamp '0001-01-01 00:00:00' - interval 1 day")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert first == datetime(1, 1, 1, tzinfo=UTC)
+    assert last == datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
+    assert inner == [{"a": {"2026-10-25 00:30:00+00:00": 1}}]
+    assert skipped == datetime(2026, 3, 29, 2, 30, tzinfo=UTC)
+    assert caught.value.code == "query.value"
 
 
 def test_what_spark_does_not_understand_is_said_in_a_line(shop):
@@ -202,6 +231,39 @@ def test_a_query_ends_when_its_time_is_over(shop):
     with pytest.raises(TransientError) as caught:
         shop.rows(text.replace("a.id = -b.id + 7", "hash(a.id, b.id) = 7"), seconds=3)
     assert caught.value.code == "query.time"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select aggregate(sequence(1, 300000), 'a', (s, x) -> sha2(s || x, 512)) as folded",
+        "values (levenshtein(repeat('a', 30000), repeat('b', 30000)))",
+    ],
+    ids=["optimizer", "analyzer"],
+)
+def test_a_query_ends_when_its_time_is_over_while_spark_still_plans(shop, text):
+    with pytest.raises(TransientError) as caught:
+        shop.rows(text, seconds=1)
+    assert caught.value.code == "query.time"
+
+
+def test_who_runs_a_query_is_not_told(shop, spark):
+    for text in (
+        "select current_user",
+        "select session_user as x from @words",
+        "select word from @words where user = 'root'",
+        "select (select max(user)) from kept",
+        "select transform(array(1), x -> current_user)",
+    ):
+        with pytest.raises(ConfigurationError) as caught:
+            shop.rows(text)
+        assert caught.value.code == "query.refused", text
+    # A column of that name is a column.
+    assert shop.rows("select user, x.user from (select 'me' as user) x") == [("me", "me")]
+    assert shop.rows("select transform(array(1), user -> user + 1)") == [([2],)]
+    for text in ("select _metadata.file_path from kept", "select kept._metadata from kept"):
+        with pytest.raises(ConfigurationError, match="_metadata"):
+            shop.rows(text)
 
 
 EXPRESSIONS = """
@@ -223,7 +285,7 @@ typeof(1); 1 & 3 | 4; 1 ^ 3; ~1; not true; true and false or true; (1 + 2) * 3; 
 """
 
 
-def test_a_query_written_anew_gives_what_its_text_gives(shop):
+def test_an_expression_gives_what_spark_gives(shop):
     texts = [each.strip() for line in EXPRESSIONS.splitlines() for each in line.split(";")]
     listed = ", ".join(f"string({text}) as c{n}" for n, text in enumerate(filter(None, texts)))
     whole = f"select {listed}"
@@ -231,7 +293,7 @@ def test_a_query_written_anew_gives_what_its_text_gives(shop):
     assert shop.rows(whole) == [tuple(expected)]
 
 
-def test_clauses_written_anew_give_what_their_text_gives(shop):
+def test_clauses_give_what_spark_gives(shop):
     source = "(select id, id % 3 as g, if(id % 4 = 0, null, id) as n from range(20))"
     for clause in (
         "select g, sum(n) filter (where n > 5) as s, count(distinct n) as d from SOURCE group by g",
@@ -257,12 +319,13 @@ def test_clauses_written_anew_give_what_their_text_gives(shop):
 
 
 def test_the_session_of_a_query_cannot_reach_out_by_itself(shop, tmp_path):
-    spark = _closed_session(shop.spark)
+    spark = closed_session(shop.spark)
     shop.spark.range(1).write.parquet(str(tmp_path / "p"))
     for text in (
         "select reflect('java.lang.System', 'getProperty', 'user.home')",
         "select java_method('java.lang.System', 'getProperty', 'user.home')",
         "select try_reflect('java.lang.System', 'getProperty', 'user.home')",
+        "select current_user()",
         "select * from parquet.`PATH`",
         "select ${spark.app.name}",
     ):

@@ -2,8 +2,7 @@
 
 import argparse
 import csv
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +13,10 @@ from penstock.cli.moments import END_HELP, START_HELP, read_end, read_span, read
 from penstock.cli.partlines import count_text
 from penstock.cli.records import text_of
 from penstock.cli.session import Session
-from penstock.core.graph import Graph, Lake
 from penstock.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from penstock.backbone.connection import Connection
     from penstock.pipelines.query import Answer
-    from penstock.pipelines.sqlgate import AllowedQuery
 
 __all__ = ["register"]
 
@@ -33,10 +29,10 @@ def register(parser: argparse.ArgumentParser) -> None:
     add_app(parser)
     parser.add_argument("sql", metavar="SQL", help="one SELECT, in Spark's dialect")
     parser.add_argument(
-        "--from", dest="start", type=read_start, default="earliest", help=f"topics: {START_HELP}"
+        "--from", dest="start", type=read_start, default="earliest", help=f"streams: {START_HELP}"
     )
     parser.add_argument(
-        "--to", dest="end", type=read_end, default="latest", help=f"topics: {END_HELP}"
+        "--to", dest="end", type=read_end, default="latest", help=f"streams: {END_HELP}"
     )
     parser.add_argument(
         "--limit", type=_count, default=_ROWS, metavar="N", help="give at most so many rows"
@@ -58,31 +54,16 @@ def _count(text: str) -> int:
 
 def _query(session: Session) -> None:
     from penstock.pipelines.query import QuerySpan, ask
-    from penstock.pipelines.sqlgate import allowed_query
 
     arguments, graph = session.arguments, session.application.graph
-    lakes = [data.name for data in graph.data if isinstance(data, Lake)]
-    query = allowed_query(arguments.sql, [data.name for data in graph.data], lakes=lakes)
     span = QuerySpan(
         start=arguments.start, end=arguments.end, rows=arguments.limit, time=arguments.time_limit
     )
     if session.terminal.draws_notes:
         session.terminal.note("asking Spark")
-    with (
-        _log_of(session, graph, query) as connection,
-        ask(graph, query, session.loaded, connection, span=span) as answer,
-    ):
+    with ask(graph, arguments.sql, session.loaded, session.connected, span=span) as answer:
         _write(session, answer)
         _tell(session, answer)
-
-
-@contextmanager
-def _log_of(session: Session, graph: Graph, query: "AllowedQuery") -> Iterator["Connection | None"]:
-    """Give a connection where the query reads the log; for the lake alone no broker is started."""
-    read = [graph.find(relation.name) for relation in query.reads]
-    needed = any(not isinstance(data, Lake) for data in read)
-    with session.connected() if needed else nullcontext() as connection:
-        yield connection
 
 
 def _write(session: Session, answer: "Answer") -> None:

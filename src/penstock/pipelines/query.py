@@ -5,40 +5,51 @@ their path, no variables, none of the functions that call into Java. It belongs 
 group and writes nothing, so that whatever runs is not disturbed.
 """
 
-import threading
+import itertools
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import timedelta
+from typing import Any, TypeVar
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import types as sql
 
 from penstock.backbone.connection import Connection
 from penstock.backbone.logrange import EARLIEST, LATEST, End, Start
 from penstock.backbone.topics import Topics
-from penstock.core.graph import Graph, Lake, OnLog, Table
-from penstock.errors import ConfigurationError, PenstockError, TransientError
+from penstock.core.graph import Data, Graph, Lake, OnLog, Table
+from penstock.errors import ConfigurationError, TransientError
 from penstock.machine.configfile import Loaded
+from penstock.pipelines.allowance import Allowance, OverdueError, allowance
 from penstock.pipelines.batch import settled_range
 from penstock.pipelines.failures import first_lines
 from penstock.pipelines.laketable import defaulted, empty_rows, lake_path, table_exists
+from penstock.pipelines.plainvalues import as_read, reader
 from penstock.pipelines.reading import REJECTED, latest_records, records, topic_rows
 from penstock.pipelines.session import session, session_beside
-from penstock.pipelines.sqlgate import AllowedQuery, Relation
+from penstock.pipelines.sqlgate import AllowedQuery, Relation, allowed_query, refuse_reaching
+from penstock.pipelines.sqltext import name
 
-__all__ = ["Answer", "QuerySpan", "ask"]
+__all__ = ["Answer", "QuerySpan", "ask", "closed_session", "run_query", "spark_parser"]
 
 _SETTINGS = {
     "spark.sql.runSQLOnFiles": "false",
     "spark.sql.variable.substitute": "false",
     "spark.sql.session.timeZone": "UTC",
 }
-_CALLS_INTO_JAVA = ("java_method", "reflect", "try_reflect")
+_REACHING_OUT = (
+    *("java_method", "reflect", "try_reflect", "input_file_name", "input_file_block_start"),
+    *("input_file_block_length", "current_user", "session_user", "user", "version"),
+    *("current_catalog", "current_database", "current_schema"),
+)
+_PATIENCE_SECONDS = 2.0
+"""How long a job may take to end when it is cancelled."""
+_ROWS_AT_ONCE = 1000
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,79 +65,165 @@ class QuerySpan:
 class Answer:
     """The rows of a query, once; afterwards what it did not show."""
 
-    def __init__(self, frame: DataFrame, limit: int, observed: dict[str, str]) -> None:
+    def __init__(self, frame: DataFrame, asking: "_Asking", observed: list[str]) -> None:
         self.columns = frame.columns
         self.truncated = False
         """Whether there are more rows than were asked for."""
-        self._limit = limit
+        self._asking = asking
         self._observed = observed
-        self._frame = frame.limit(limit + 1)
-        self._read = [_reader(field.dataType) for field in frame.schema]
+        self._frame = as_read(frame).limit(asking.rows + 1)
+        self._read = [reader(field.dataType) for field in frame.schema]
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows, a partition in memory at a time."""
-        for number, row in enumerate(self._frame.toLocalIterator()):
-            if number == self._limit:
-                self.truncated = True
-                return
-            yield tuple(read(value) for read, value in zip(self._read, row, strict=True))
+        """Yield the rows, a partition in memory at a time.
+
+        Raises ConfigurationError ``query.value`` at one with a time that Python has no value for.
+        """
+        found = self._asking.call(self._frame.toLocalIterator)
+        left = self._asking.rows
+        while some := self._asking.call(lambda: self._some(found)):
+            self.truncated |= len(some) > left
+            yield from some[: max(left, 0)]
+            left -= len(some)
+
+    def _some(self, found: Iterator[Any]) -> list[tuple[Any, ...]]:
+        try:
+            return [
+                tuple(read(value) for read, value in zip(self._read, row, strict=True))
+                for row in itertools.islice(found, _ROWS_AT_ONCE)
+            ]
+        except (ValueError, OverflowError) as error:
+            raise ConfigurationError(
+                "a row has a value that cannot be shown",
+                code="query.value",
+                detail=str(error),
+                hint="times are shown from year 1 to 9999; as a text: select string(COLUMN)",
+            ) from error
 
     def refused(self) -> dict[str, int]:
         """Return how many records of each stream, of those that were read, are dead letters."""
+        return self._asking.call(self._refused)
+
+    def _refused(self) -> dict[str, int]:
         found: dict[str, int] = {}
         counted: Any = self._frame._jdf.queryExecution().observedMetrics()  # noqa: SLF001
-        for view, name in self._observed.items():
-            row = counted.get(view)
+        for stream in self._observed:
+            row = counted.get(stream)
             if row.isDefined() and (count := int(row.get().getAs(REJECTED))):
-                found[name] = count
+                found[stream] = count
         return found
 
 
 @contextmanager
 def ask(
     graph: Graph,
-    query: AllowedQuery,
+    text: str,
     site: Loaded,
-    connection: Connection | None,
+    connect: Callable[[], AbstractContextManager[Connection]],
     *,
     span: QuerySpan,
 ) -> Iterator[Answer]:
     """Give the answer to a query; Spark ends with the block.
 
-    The range of each topic is settled at the beginning, and ends where what is committed does.
-    Without a connection only the lake can be read. Raises ConfigurationError ``query.wrong`` where
-    Spark does not understand or cannot compute it, TransientError ``query.time`` when its time is
-    over.
+    The range of each stream is settled at the beginning, and ends where what is committed does; a
+    table is read whole. ``connect`` is called where the query reads the log. Raises
+    ConfigurationError: of the gate (see ``allowed_query``), and ``query.wrong`` where Spark cannot
+    compute it; TransientError ``query.time`` when its time is over, whatever Spark does then.
     """
-    with session(site.settings, site.places, name=f"{graph.app}.query") as whole:
-        spark = _closed_session(whole)
-        with _limited(spark, span.time), _explained():
-            observed = {}
-            for relation in query.reads:
-                data = graph.find(relation.name)
-                if data is None:
-                    raise KeyError(relation.name)
-                if isinstance(data, Lake):
-                    frame = _lake_frame(spark, data, relation, lake_path(data.name, site))
-                elif connection is not None:
-                    observed[relation.view] = data.name
-                    frame = _log_frame(spark, data, connection, span, observed=relation.view)
-                else:
-                    raise ValueError(f"{data.name} is on the log")
-                frame.createOrReplaceTempView(relation.view)
-            yield Answer(spark.sql(query.sql), span.rows, observed)
+    lakes = [data.name for data in graph.data if isinstance(data, Lake)]
+    names = [data.name for data in graph.data]
+    with (
+        session(site.settings, site.places, name=f"{graph.app}.query") as whole,
+        ExitStack() as ends,
+    ):
+        spark = closed_session(whole)
+        asking = ends.enter_context(_asking(spark, span))
+        query = asking.call(lambda: allowed_query(text, spark_parser(spark), names, lakes=lakes))
+        read = {relation.name: _known(graph, relation.name) for relation in query.reads}
+        connection = None
+        if any(not isinstance(data, Lake) for data in read.values()):
+            connection = ends.enter_context(connect())
+        views = _Views(spark, site, connection, span)
+        yield asking.call(lambda: _answer(query, views, read, asking))
 
 
-def _closed_session(spark: SparkSession) -> SparkSession:
+def spark_parser(spark: SparkSession) -> Callable[[str], Any]:
+    """Return what gives Spark's unresolved plan of a text, by the settings of a session."""
+    java: Any = spark._jsparkSession  # noqa: SLF001 - there is no public way
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001
+
+    def parse(text: str) -> Any:
+        # A thread without a session has settings of its own, by which ${...} is substituted.
+        jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(java)
+        return java.sessionState().sqlParser().parsePlan(text)
+
+    return parse
+
+
+def closed_session(spark: SparkSession) -> SparkSession:
     """Return a session with views and settings of its own, that cannot reach out of the query."""
     found = session_beside(spark, _SETTINGS)
     java: Any = found.sparkContext._jvm  # noqa: SLF001
     registry: Any = found._jsparkSession.sessionState().functionRegistry()  # noqa: SLF001
     some = java.scala.Option.apply
-    for name in _CALLS_INTO_JAVA:
+    for function in _REACHING_OUT:
         identifier = java.org.apache.spark.sql.catalyst.FunctionIdentifier
-        registry.dropFunction(identifier(name, some("builtin"), some("system")))
+        registry.dropFunction(identifier(function, some("builtin"), some("system")))
     return found
+
+
+def _known(graph: Graph, name: str) -> Data:
+    data = graph.find(name)
+    if data is None:
+        raise KeyError(name)
+    return data
+
+
+def _answer(
+    query: AllowedQuery, views: "_Views", read: dict[str, Data], asking: "_Asking"
+) -> Answer:
+    for relation in query.reads:
+        views.make(relation, read[relation.name])
+    return Answer(run_query(views.spark, query), asking, views.observed)
+
+
+def run_query(spark: SparkSession, query: AllowedQuery) -> DataFrame:
+    """Return the frame of an allowed query whose views are there: of the plan that was checked."""
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - there is no public way
+    java = jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, query.plan)  # noqa: SLF001
+    if query.names_users:
+        refuse_reaching(java.queryExecution().analyzed())
+    return DataFrame(java, spark)
+
+
+class _Views:
+    """The views of one query, each over a frame that is made once."""
+
+    def __init__(
+        self, spark: SparkSession, site: Loaded, connection: Connection | None, span: QuerySpan
+    ) -> None:
+        self.spark = spark
+        self.observed: list[str] = []
+        """The streams and tables whose dead letters are counted."""
+        self._site = site
+        self._connection = connection
+        self._span = span
+        self._frames: dict[tuple[Any, ...], DataFrame] = {}
+
+    def make(self, relation: Relation, data: Data) -> None:
+        """Make the view of a relation."""
+        key = (relation.name, relation.version, relation.timestamp)
+        if key not in self._frames:
+            self._frames[key] = self._frame(relation, data)
+        self._frames[key].createOrReplaceTempView(name(relation.view))
+
+    def _frame(self, relation: Relation, data: Data) -> DataFrame:
+        if isinstance(data, Lake):
+            return _lake_frame(self.spark, data, relation, lake_path(data.name, self._site))
+        if self._connection is None:
+            raise ValueError(f"{data.name} is on the log")
+        self.observed.append(data.name)
+        return _log_frame(self.spark, data, self._connection, self._span)
 
 
 def _lake_frame(spark: SparkSession, data: Lake[Any], relation: Relation, path: str) -> DataFrame:
@@ -142,41 +239,53 @@ def _lake_frame(spark: SparkSession, data: Lake[Any], relation: Relation, path: 
 
 
 def _log_frame(
-    spark: SparkSession, data: OnLog, connection: Connection, span: QuerySpan, *, observed: str
+    spark: SparkSession, data: OnLog, connection: Connection, span: QuerySpan
 ) -> DataFrame:
-    over = settled_range(Topics(connection), data.topic.name, span.start, span.end)
+    # The records of a table since some time are not the table.
+    whole = isinstance(data, Table)
+    start, end = (EARLIEST, LATEST) if whole else (span.start, span.end)
+    over = settled_range(Topics(connection), data.topic.name, start, end)
     rows = topic_rows(spark, connection, data.topic.name, over=over)
     if isinstance(data, Table):
-        return latest_records(rows, data, observed=observed)
-    return records(rows, data, observed=observed)
+        return latest_records(rows, data, observed=data.name)
+    return records(rows, data, observed=data.name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """How Spark is called for one query: in its time, and with its troubles told."""
+
+    rows: int
+    allowance: Allowance
+
+    def call(self, work: Callable[[], T]) -> T:
+        """Return what a call returns."""
+        try:
+            with _explained():
+                return self.allowance.call(work)
+        except OverdueError as error:
+            limit = self.allowance.span.total_seconds()
+            raise TransientError(
+                f"the query took longer than {limit:g} s and was ended",
+                code="query.time",
+                hint="ask for less (--from, --to), or give it longer: --time-limit 1h",
+            ) from error
 
 
 @contextmanager
-def _limited(spark: SparkSession, limit: timedelta) -> Iterator[None]:
-    """Cancel the jobs of the block when its time is over."""
-    context, group, over = spark.sparkContext, f"query-{uuid.uuid4()}", threading.Event()
+def _asking(spark: SparkSession, span: QuerySpan) -> Iterator[_Asking]:
+    """Give the way to call Spark; what is under way at the end of the block is cancelled."""
+    context, group = spark.sparkContext, f"query-{uuid.uuid4()}"
 
     def cancel() -> None:
-        over.set()
-        context.cancelJobGroup(group)
+        with suppress(Py4JError, OSError):  # the JVM may be gone
+            context.cancelJobGroup(group)
 
-    timer = threading.Timer(limit.total_seconds(), cancel)
-    timer.daemon = True
-    context.setJobGroup(group, "penstock query", interruptOnCancel=True)
-    timer.start()
-    try:
-        yield
-    except (PySparkException, Py4JError, PenstockError) as error:
-        if not over.is_set():
-            raise
-        raise TransientError(
-            f"the query took longer than {limit.total_seconds():g} s and was ended",
-            code="query.time",
-            hint="ask for less (--from, --to), or give it longer: --time-limit 1h",
-        ) from error
-    finally:
-        timer.cancel()
-        context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+    with allowance(span.time, patience=_PATIENCE_SECONDS, cancel=cancel) as found:
+        asking = _Asking(span.rows, found)
+        # A thread's own, so in the thread that makes the jobs.
+        asking.call(lambda: context.setJobGroup(group, "penstock query", interruptOnCancel=True))
+        yield asking
 
 
 @contextmanager
@@ -191,33 +300,3 @@ def _explained() -> Iterator[None]:
             detail=first_lines(str(error)),
             hint='its columns: penstock query APP "select * from TABLE limit 1"',
         ) from error
-
-
-def _reader(kind: sql.DataType) -> Callable[[Any], Any]:
-    """Return what makes plain values of a column's: instants in UTC, records as dictionaries."""
-    match kind:
-        case sql.TimestampType():
-            # PySpark gives the time on the wall of this machine, fold included.
-            return lambda value: None if value is None else _utc(value)
-        case sql.ArrayType():
-            item = _reader(kind.elementType)
-            return lambda value: None if value is None else [item(each) for each in value]
-        case sql.MapType():
-            inner = _reader(kind.valueType)
-            return lambda value: (
-                None if value is None else {str(key): inner(each) for key, each in value.items()}
-            )
-        case sql.StructType():
-            readers = [(field.name, _reader(field.dataType)) for field in kind]
-            return lambda value: (
-                None if value is None else {name: read(value[name]) for name, read in readers}
-            )
-    return _plain
-
-
-def _utc(value: datetime) -> datetime:
-    return value.astimezone(UTC)
-
-
-def _plain(value: Any) -> Any:
-    return bytes(value) if isinstance(value, bytearray) else value

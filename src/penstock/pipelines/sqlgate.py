@@ -1,49 +1,50 @@
 """The gate for SQL that people write: one query, over known tables, made of allowed words.
 
-The text is parsed, every node of its tree is looked up in ``sqlwords``, and what Spark gets is
-written anew from the tree, never the text itself: comments, escapes and whatever two parsers might
-read differently do not get through. Functions keep the names they were called by, names are quoted,
-texts with anything unusual in them travel as hexadecimal digits. Needs no Spark.
+Spark's own parser reads the text, and what is checked is the plan that it gives: the very one that
+runs. So there is one reading of a text, and it is Spark's. A text is changed in one case only: a
+table that is read as it was, or whose name has several parts, gets the name of its view, at the
+place that the parser tells; the changed text goes through all of it again.
 """
 
 import re
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from sqlglot import exp
-from sqlglot.dialects.spark import Spark
-from sqlglot.errors import ErrorLevel, ParseError, TokenError, UnsupportedError
-from sqlglot.generators.spark import SparkGenerator
-from sqlglot.parsers.spark import SparkParser
-from sqlglot.tokenizer_core import Token, TokenType
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from penstock.core.place import did_you_mean
 from penstock.errors import ConfigurationError
-from penstock.pipelines.sqltext import literal
-from penstock.pipelines.sqlwords import FUNCTIONS, SYNTAX, TABLE_FUNCTIONS, TYPES
+from penstock.pipelines.failures import first_lines
+from penstock.pipelines.sqlplan import Node, children, nodes, options, resolved, strings
+from penstock.pipelines.sqlscan import Named, Token, deepest, name_at, tokens
+from penstock.pipelines.sqltext import name
+from penstock.pipelines.sqlwords import FUNCTIONS, REACHING, TABLE_FUNCTIONS
 
-__all__ = ["AllowedQuery", "Relation", "allowed_query"]
+__all__ = ["AllowedQuery", "Relation", "allowed_query", "refuse_reaching"]
 
 MAX_CHARACTERS = 20_000
 MAX_NESTING = 30
 """Brackets within brackets."""
 MAX_NODES = 5_000
 MAX_DEPTH = 300
-"""How deep the tree may be; the parsers of both sides call themselves for each step."""
+"""How deep the plan may be; Spark calls itself for each step."""
 
-_VIEW = "penstock_"
-_WORDS = re.compile(r"[A-Za-z0-9_ ]*")
-_NUMBER = re.compile(r"[0-9]*\.?[0-9]+(e[+-]?[0-9]+)?|[0-9]+\.", re.IGNORECASE)
-_HEX = re.compile(r"[0-9a-fA-F]*")
-_PLAIN_TEXT = re.compile(r"[A-Za-z0-9 _.,:;%/+\-]*")
-_OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
-_CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
+_STRING = "StringType"
+_WORDS_OF_USERS = frozenset({"current_user", "session_user", "user"})
+"""Without brackets they are columns; where there is no such column, Spark takes the function."""
+
+Parse = Callable[[str], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A stream or table that a query reads, perhaps as it was, and the view it is read from."""
+    """A stream or table that a query reads, perhaps as it was.
+
+    It is read from a view of the name that the text has for it. Without one, the text cannot name
+    it: Spark takes a name of several parts for a table of a catalog.
+    """
 
     name: str
     version: int | None = None
@@ -53,283 +54,243 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class AllowedQuery:
-    """A query that may run: its text for Spark, and the views that must be there."""
+    """A query that may run: Spark's plan of it, and the views that must be there."""
 
-    sql: str
+    plan: Any
     reads: tuple[Relation, ...]
+    names_users: bool
+    """Whether it has a word that is a column or Spark's user: to be seen when it is looked up."""
 
 
-class _Sql(Spark):
-    """Spark's dialect, every call kept as it is written."""
+@dataclass(frozen=True, slots=True)
+class _Mention:
+    """A table where the text names it."""
 
-    class Parser(SparkParser):
-        """Parses no call into anything but its name and arguments, where the syntax is plain."""
-
-        FUNCTIONS: ClassVar[dict[str, Any]] = {}
-        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
-            name: parser
-            for name, parser in SparkParser.FUNCTION_PARSERS.items()
-            if name in {"CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING"}
-        }
-        NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {
-            token: node
-            for token, node in SparkParser.NO_PAREN_FUNCTIONS.items()
-            if token in {TokenType.CURRENT_DATE, TokenType.CURRENT_TIMESTAMP}
-        }
-        NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
-            "CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"]
-        }
-
-        def _warn_unsupported(self) -> None:
-            self.raise_error("this is no query")
-
-    class Generator(SparkGenerator):
-        """Writes texts so that nothing in them can end them."""
-
-        def literal_sql(self, expression: exp.Literal) -> str:
-            """Return a number as it is, and a text as a literal of exactly this value."""
-            text = str(expression.this)
-            if not expression.is_string or _PLAIN_TEXT.fullmatch(text):
-                return f"'{text}'" if expression.is_string else text
-            return literal(text)
+    relation: Relation
+    named: Named
+    aliased: bool
 
 
 def allowed_query(
-    text: str, relations: Collection[str], *, lakes: Collection[str] = ()
+    text: str, parse: Parse, relations: Collection[str], *, lakes: Collection[str] = ()
 ) -> AllowedQuery:
     """Return the query as Spark may run it; ``lakes`` are those relations that have a past.
 
-    Raises ConfigurationError with what is refused, its line and column, why, and what to do:
-    ``query.syntax``, ``query.too-large``, ``query.unknown-table`` or ``query.refused``.
+    ``parse`` is Spark's parser. Raises ConfigurationError with what is refused, its line and
+    column, why, and what to do: ``query.syntax``, ``query.too-large``, ``query.unknown-table`` or
+    ``query.refused``.
     """
-    if len(text) > MAX_CHARACTERS:
-        raise _too_large(f"it has {len(text)} characters; at most {MAX_CHARACTERS} are read")
-    try:
-        gate = _Gate(text, relations, lakes)
-        tree = gate.checked(_parsed(text))
-        options: dict[str, Any] = {"comments": False, "identify": True}
-        sql = tree.sql(dialect=_Sql, unsupported_level=ErrorLevel.RAISE, **options)
-    except RecursionError:
-        raise _too_large("it is nested too deep") from None
-    except UnsupportedError as error:
-        raise _refusal("Spark has no way to say it", detail=str(error)) from None
-    return AllowedQuery(sql, tuple(gate.reads))
+    gate = _Gate(text, parse, relations, lakes)
+    renamed = _renamed(text, gate.mentions, gate.shared)
+    if renamed is None:
+        return gate.allowed()
+    # The same text but for some names: to be read and checked like any other.
+    changed, views = renamed
+    again = _Gate(changed, parse, [each.view for each in views], ())
+    if [each.relation.name for each in again.mentions] != [each.view for each in views]:
+        raise _refusal("the names of its tables cannot be told apart from the rest")
+    return AllowedQuery(again.plan, tuple(dict.fromkeys(views)), gate.names_users)
 
 
-def _parsed(text: str) -> exp.Expr:
-    try:
-        dialect = _Sql()
-        tokens = dialect.tokenize(text)
-        _refuse_nesting(tokens)
-        trees = [tree for tree in dialect.parser().parse(tokens, text) if tree is not None]
-    except (TokenError, ParseError) as error:
-        found = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
-        where = f"line {found['line']}, column {found['col']}: " if found.get("line") else ""
-        raise ConfigurationError(
-            "this is no SQL that can be read",
-            code="query.syntax",
-            detail=f"{where}{found.get('description') or str(error).splitlines()[0]}",
-            hint="one SELECT in Spark's dialect; docs/lake.md says what it may hold",
-        ) from None
-    if len(trees) != 1:
-        raise _refusal("one query at a time", detail=f"there are {len(trees)} statements")
-    return trees[0]
+def refuse_reaching(plan: Any) -> None:
+    """Refuse a plan in which Spark has found a function, where a word could have been a column."""
+    for kind, found in resolved(plan):
+        if kind in REACHING:
+            raise _refusal(f"{found.prettyName()} is no column here, and the function not allowed")
 
 
-def _refuse_nesting(tokens: list[Token]) -> None:
-    depth = 0
-    for token in tokens:
-        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
-        if depth > MAX_NESTING:
-            raise _too_large(f"more than {MAX_NESTING} brackets are open at line {token.line}")
+def _renamed(
+    text: str, mentions: Sequence[_Mention], shared: Collection[str]
+) -> tuple[str, list[Relation]] | None:
+    """Return the text with the names of views in it, and the views; None: it has them already."""
+    if all(each.relation.view for each in mentions):
+        return None
+    taken = {*shared, *(each.relation.view for each in mentions)}
+    views: dict[Relation, Relation] = {}
+    for relation in (each.relation for each in mentions):
+        if relation not in views:
+            views[relation] = relation if relation.view else _with_view(relation, taken)
+    pieces, place = [], 0
+    for mention in sorted(mentions, key=lambda each: each.named.start):
+        if not mention.relation.view:
+            named = mention.named
+            alias = "" if mention.aliased else f" as {name(named.parts[-1])}"
+            pieces += [text[place : named.start], name(views[mention.relation].view), alias]
+            place = named.past_end
+    return "".join([*pieces, text[place:]]), [views[each.relation] for each in mentions]
+
+
+def _with_view(relation: Relation, taken: set[str]) -> Relation:
+    """Return a relation with a view of a name that nothing else in the query has."""
+    at = relation.timestamp if relation.version is None else relation.version
+    view = f"{relation.name} as of {at or 'now'}".lower()
+    while _normal(view) in map(_normal, taken):
+        view += "'"
+    taken.add(view)
+    return replace(relation, view=view)
 
 
 class _Gate:
-    """Looks at every node of one tree, and puts views in place of the tables."""
+    """Looks at every node of the plan of one text."""
 
-    def __init__(self, text: str, relations: Collection[str], lakes: Collection[str]) -> None:
-        self._text = text
+    def __init__(
+        self, text: str, parse: Parse, relations: Collection[str], lakes: Collection[str]
+    ) -> None:
         self._relations = relations
         self._lakes = frozenset(lakes)
-        self._shared: set[str] = set()
-        self.reads: list[Relation] = []
-
-    def checked(self, tree: exp.Expr) -> exp.Expr:
-        """Return the tree with views for tables; raise at the first thing that is not allowed."""
-        if not isinstance(tree, exp.Select | exp.SetOperation | exp.Subquery | exp.Values):
-            raise self._refuse(tree, "only a SELECT is run, and nothing that changes anything")
-        nodes = list(_measured(tree))
-        self._shared = {self._named(node) for node in nodes if isinstance(node, exp.CTE)}
-        for node in nodes:
+        self._tokens = _bounded(text)
+        self.plan = _parsed(text, parse)
+        self.names_users = False
+        found = list(_measured(self.plan))
+        self.shared = {each.lower() for node in found for each in self._shared(node)}
+        """What WITH has named."""
+        for node in found:
             self._check(node)
-        for node in nodes:
-            if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
-                self._resolve(node)
-        return tree
+        if found and found[0].kind == "UnresolvedRelation":
+            raise _refuse(found[0], "only a SELECT is run, and nothing that changes anything")
+        self.mentions = [each for node in found for each in self._mentioned(node)]
+        """The tables, in the order of the plan."""
 
-    def _check(self, node: exp.Expr) -> None:
-        if type(node) not in SYNTAX:
-            raise self._refuse(node, f"{_spoken(node)} is not allowed in a query")
-        match node:
-            case exp.Anonymous():
-                self._check_call(node)
-            case exp.Lateral():
-                self._check_lateral(node)
-            case _:
-                if why := _unfit(node):
-                    raise self._refuse(node, why)
-        for given in _raw_texts(node):
-            if not _WORDS.fullmatch(given):
-                raise self._refuse(node, f"{given!r} is not allowed in a query")
+    def allowed(self) -> AllowedQuery:
+        """Return the query with its plan as it is."""
+        reads = dict.fromkeys(each.relation for each in self.mentions)
+        return AllowedQuery(self.plan, tuple(reads), self.names_users)
 
-    def _check_call(self, node: exp.Anonymous) -> None:
-        called = str(node.this).lower()
-        table = isinstance(node.parent, exp.Table | exp.Lateral)
-        if called not in (TABLE_FUNCTIONS if table else FUNCTIONS):
-            where = "in FROM" if table else "in a query"
-            raise self._refuse(node, f"the function {called}() is not allowed {where}")
+    def _check(self, node: Node) -> None:
+        if not node.allowed:
+            raise _refuse(node, f"{_spoken(node.kind)} is not allowed in a query")
+        match node.kind:
+            case "UnresolvedFunction":
+                self._check_call(node, strings(node.java.nameParts()), FUNCTIONS)
+            case "UnresolvedTableValuedFunction":
+                self._check_call(node, strings(node.java.name()), TABLE_FUNCTIONS)
+            case "UnresolvedGenerator":
+                called = node.java.name()
+                whole = [options(called.catalog()), options(called.database()), called.funcName()]
+                self._check_call(node, [each for each in whole if each], TABLE_FUNCTIONS)
+            case "UnresolvedWith" if node.java.allowRecursion():
+                raise _refuse(node, "WITH RECURSIVE is not allowed")
+            case "UnresolvedRelation" if node.java.isStreaming() or node.java.options().size():
+                raise _refuse(node, "a table is read as it is, without options")
+            case "UnresolvedAttribute" | "UnresolvedNamedLambdaVariable":
+                parts = strings(node.java.nameParts())
+                self.names_users |= len(parts) == 1 and parts[0].lower() in _WORDS_OF_USERS
 
-    def _check_lateral(self, node: exp.Lateral) -> None:
-        if not isinstance(node.this, exp.Anonymous | exp.Subquery):
-            raise self._refuse(node, "LATERAL takes a query or a function")
-        # The writer does not quote this name.
-        alias = node.args.get("alias")
-        view = alias.this if alias is not None else None
-        if isinstance(view, exp.Identifier) and not _WORDS.fullmatch(view.name):
-            raise self._refuse(node, f"a lateral view cannot be called {view.name!r}")
+    def _check_call(self, node: Node, parts: Sequence[str], allowed: Collection[str]) -> None:
+        called = ".".join(parts).lower()
+        if called not in allowed:
+            where = "in FROM" if allowed is TABLE_FUNCTIONS else "in a query"
+            raise _refuse(node, f"the function {called}() is not allowed {where}")
 
-    def _named(self, shared: exp.CTE) -> str:
-        name = shared.alias
-        if self._found(name):
-            why = f"WITH gives the name {name!r}, which is a table's, to something else"
-            raise self._refuse(shared, why, hint="give it another name")
-        return name.lower()
-
-    def _resolve(self, table: exp.Table) -> None:
-        """Put a view in the place of a table that is declared; leave what WITH has named."""
-        name = ".".join(part.name for part in table.parts)
-        version = table.args.get("version")
-        if name.lower() in self._shared and len(table.parts) == 1:
-            if version is not None:
-                raise self._refuse(table, f"{name!r} is no table of the lake and has no past")
+    def _shared(self, node: Node) -> Iterator[str]:
+        """Yield the names that a WITH gives; refuse one that is a table's."""
+        if node.kind != "UnresolvedWith":
             return
-        found = self._found(name)
+        several = node.java.cteRelations()
+        for number in range(several.size()):
+            given = str(several.apply(number).productElement(0))
+            if self._found(given):
+                why = f"WITH gives the name {given!r}, which is a table's, to something else"
+                raise _refuse(node, why, hint="give it another name")
+            yield given
+
+    def _mentioned(self, node: Node) -> Iterator[_Mention]:
+        """Yield the table that a node names; not what WITH has named."""
+        if node.kind != "UnresolvedRelation":
+            return
+        outer = node.parent
+        past = outer if outer is not None and outer.kind == "RelationTimeTravel" else None
+        parts = strings(node.java.multipartIdentifier())
+        written = ".".join(parts)
+        if len(parts) == 1 and written.lower() in self.shared:
+            if past:
+                raise _refuse(node, f"{written!r} is not in the lake and has no past")
+            return
+        found = self._found(written)
         if not found:
-            hint = did_you_mean(name, self._relations)
-            raise self._refuse(table, f"there is no {name!r}", hint=hint, code="unknown-table")
+            hint = did_you_mean(written, self._relations)
+            raise _refuse(node, f"there is no {written!r}", hint=hint, code="unknown-table")
         if len(found) > 1:
-            raise self._refuse(table, f"{name!r} may be {' or '.join(found)}", hint="as declared")
-        relation = self._relation(table, found[0], version)
-        known = next((each for each in self.reads if _same(each, relation)), None)
-        if known is None:
-            known = Relation(
-                relation.name, relation.version, relation.timestamp, f"{_VIEW}{len(self.reads)}"
-            )
-            self.reads.append(known)
-        if table.args.get("alias") is None:
-            alias = exp.to_identifier(table.parts[-1].name, quoted=True)
-            table.set("alias", exp.TableAlias(this=alias))
-        table.set("this", exp.to_identifier(known.view, quoted=True))
-        for part in ("db", "catalog", "version"):
-            table.set(part, None)
+            raise _refuse(node, f"{written!r} may be {' or '.join(found)}", hint="as declared")
+        place = node.place()
+        named = None if place is None else name_at(self._tokens, place.start)
+        if named is None or named.parts != parts or (named.past_end > named.end) != bool(past):
+            raise _refuse(node, f"{written!r} is not written as the name of a table")
+        above = past.parent if past else outer
+        aliased = above is not None and above.kind == "SubqueryAlias"
+        yield _Mention(self._relation(past, found[0], parts), named, aliased)
 
-    def _relation(self, table: exp.Table, name: str, version: Any) -> Relation:
-        if version is None:
-            return Relation(name)
-        if name not in self._lakes:
+    def _relation(self, past: Node | None, declared: str, parts: Sequence[str]) -> Relation:
+        if past is None:
+            return Relation(declared, view=parts[0].lower() if len(parts) == 1 else "")
+        if declared not in self._lakes:
             hint = "a stream is read in a range: --from and --to"
-            raise self._refuse(table, f"{name!r} is not in the lake and has no versions", hint=hint)
-        given, kind = version.args.get("expression"), str(version.this).upper()
-        if version.args.get("kind") != "AS OF" or not isinstance(given, exp.Literal):
-            raise self._refuse(table, "a version is AS OF a number, a timestamp AS OF a text")
-        if kind == "VERSION" and str(given.this).isdecimal():
-            return Relation(name, version=int(given.this))
-        if kind == "TIMESTAMP" and given.is_string:
-            return Relation(name, timestamp=str(given.this))
-        raise self._refuse(table, "a version is AS OF a number, a timestamp AS OF a text")
+            raise _refuse(past, f"{declared!r} is not in the lake and has no versions", hint=hint)
+        _, timestamp, version = (each for each in children(past.java))
+        number, instant = options(version), options(timestamp)
+        if number is not None and str(number).isascii() and str(number).isdecimal():
+            return Relation(declared, version=int(number))
+        if instant is not None and instant.productPrefix() == "Literal":
+            value, kind = children(instant)
+            if kind.getClass().getSimpleName().startswith(_STRING) and value is not None:
+                return Relation(declared, timestamp=str(value.toString()))
+        raise _refuse(past, "a version is AS OF a number, a timestamp AS OF a text")
 
-    def _found(self, name: str) -> list[str]:
+    def _found(self, written: str) -> list[str]:
         """Return what is declared by this name: as it is, or with ``_`` for dots and dashes."""
-        if name in self._relations:
-            return [name]
-        alike = [each for each in self._relations if each.lower() == name.lower()]
-        return alike or [each for each in self._relations if _normal(each) == name.lower()]
-
-    def _refuse(
-        self, node: exp.Expr, why: str, *, hint: str = "", code: str = "refused"
-    ) -> ConfigurationError:
-        at = next((each.meta["start"] for each in _near(node) if "start" in each.meta), None)
-        if at is None:
-            return _refusal(why, hint=hint, code=code)
-        line = self._text.count("\n", 0, at) + 1
-        column = at - (self._text.rfind("\n", 0, at) + 1) + 1
-        return _refusal(why, detail=f"at line {line}, column {column}", hint=hint, code=code)
+        if written in self._relations:
+            return [written]
+        alike = [each for each in self._relations if each.lower() == written.lower()]
+        return alike or [each for each in self._relations if _normal(each) == written.lower()]
 
 
-def _unfit(node: exp.Expr) -> str:
-    """Return why a node of an allowed class is not allowed; nothing where it is."""
-    why = ""
-    match node:
-        case exp.DataType() if (kind := getattr(node.this, "name", str(node.this))) not in TYPES:
-            why = f"the type {kind.lower()} is not allowed"
-        case exp.Literal() if not (node.is_string or _NUMBER.fullmatch(str(node.this))):
-            why = f"{node.this} is no number"
-        case exp.HexString() if not _HEX.fullmatch(str(node.this)):
-            why = "this is no hexadecimal number"
-        case exp.Select() if not node.expressions:
-            why = "a SELECT says what it selects"
-        case exp.With() if node.args.get("recursive"):
-            why = "WITH RECURSIVE is not allowed"
-        case exp.Table() if not isinstance(node.this, exp.Identifier | exp.Anonymous):
-            why = "only tables and a few functions are read from"
-    return why
+def _bounded(text: str) -> list[Token]:
+    """Return the tokens of a text that is not too large for a parser."""
+    if len(text) > MAX_CHARACTERS:
+        raise _too_large(f"it has {len(text)} characters; at most {MAX_CHARACTERS} are read")
+    found = list(tokens(text))
+    if deepest(found) > MAX_NESTING:
+        raise _too_large(f"more than {MAX_NESTING} brackets are open at once")
+    return found
 
 
-def _measured(tree: exp.Expr) -> Iterator[exp.Expr]:
-    """Yield all nodes, outer ones first; refuse a tree that is too large or too deep."""
-    pending, count = [(tree, 0)], 0
-    while pending:
-        node, depth = pending.pop()
-        count += 1
-        if count > MAX_NODES:
+def _parsed(text: str, parse: Parse) -> Any:
+    try:
+        return parse(text)
+    except (PySparkException, Py4JError) as error:
+        if "StackOverflow" in str(error) or "TOO_COMPLEX" in str(error):
+            raise _too_large("it is nested too deep") from None
+        raise ConfigurationError(
+            "this is no SQL that can be read",
+            code="query.syntax",
+            detail=first_lines(str(error)),
+            hint="one SELECT in Spark's dialect; docs/lake.md says what it may hold",
+        ) from None
+
+
+def _measured(plan: Any) -> Iterator[Node]:
+    """Yield all nodes, outer ones first; refuse a plan that is too large or too deep."""
+    for count, node in enumerate(nodes(plan)):
+        if count >= MAX_NODES:
             raise _too_large(f"it is made of more than {MAX_NODES} pieces")
-        if depth > MAX_DEPTH:
+        if node.depth > MAX_DEPTH:
             raise _too_large("it is nested too deep")
         yield node
-        pending += ((each, depth + 1) for each in node.iter_expressions(reverse=True))
 
 
-def _near(node: exp.Expr) -> Iterator[exp.Expr]:
-    """Yield a node, what is in it, and what it is in: one of them knows its place."""
-    if not isinstance(node, exp.Hint):  # which counts from its own beginning
-        yield from node.walk()
-    parent = node.parent
-    while parent is not None:
-        yield parent
-        parent = parent.parent
+def _normal(declared: str) -> str:
+    return re.sub(r"[^0-9a-z]", "_", declared.lower())
 
 
-def _raw_texts(node: exp.Expr) -> Iterator[str]:
-    """Yield texts that are written as they are: keywords, where the parser has kept such."""
-    if isinstance(node, exp.Identifier | exp.Literal | exp.HexString):
-        return
-    for value in node.args.values():
-        for each in value if isinstance(value, list) else (value,):
-            if isinstance(each, str):
-                yield each
-
-
-def _same(one: Relation, other: Relation) -> bool:
-    return (one.name, one.version, one.timestamp) == (other.name, other.version, other.timestamp)
-
-
-def _normal(name: str) -> str:
-    return re.sub(r"[^0-9a-z]", "_", name.lower())
-
-
-def _spoken(node: exp.Expr) -> str:
+def _spoken(kind: str) -> str:
     """Return what a node is, in the words of SQL where its class has them."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(node).__name__).upper()
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind.removeprefix("Unresolved").rstrip("$")).upper()
+
+
+def _refuse(node: Node, why: str, *, hint: str = "", code: str = "refused") -> ConfigurationError:
+    place = node.place()
+    detail = f"at line {place.line}, column {place.column}" if place else ""
+    return _refusal(why, detail=detail, hint=hint, code=code)
 
 
 def _refusal(

@@ -1,44 +1,97 @@
-"""The words that a query may be made of: syntax, types and functions. What is not here is refused.
+"""The words that a query may be made of: syntax and functions. What is not here is refused.
 
-Functions are those of Spark that compute a value from values. Not here is whatever reaches out of
-the query: Java methods, files, settings, the session and its user, the network.
+Syntax is what Spark's parser makes of a text: the classes of its unresolved plan. Functions are
+those of Spark that compute a value from values. Not here is whatever reaches out of the query:
+commands, Java methods, files, settings, the session and its user, the network, other programs.
 """
 
-from sqlglot import exp
+__all__ = ["FUNCTIONS", "LEAVES", "NODES", "REACHING", "TABLE_FUNCTIONS", "VALUES"]
 
-__all__ = ["FUNCTIONS", "SYNTAX", "TABLE_FUNCTIONS", "TYPES"]
+_CATALYST = "org.apache.spark.sql.catalyst."
 
-SYNTAX: frozenset[type[exp.Expr]] = frozenset(
-    {
-        # a query and its clauses
-        *(exp.Select, exp.Union, exp.Intersect, exp.Except, exp.Subquery, exp.With, exp.CTE),
-        *(exp.From, exp.Table, exp.TableAlias, exp.Version, exp.Join, exp.Lateral, exp.Values),
-        *(exp.Where, exp.Group, exp.Cube, exp.Rollup, exp.GroupingSets, exp.Having, exp.Order),
-        *(exp.Ordered, exp.Limit, exp.Offset, exp.Distinct, exp.Tuple),
-        # names and values
-        *(exp.Identifier, exp.Column, exp.Dot, exp.Star, exp.Alias, exp.Aliases, exp.Paren),
-        *(exp.Literal, exp.Boolean, exp.Null, exp.HexString, exp.Interval, exp.Var, exp.Concat),
-        *(exp.CurrentDate, exp.CurrentTimestamp, exp.Bracket, exp.Slice),
-        # conditions and arithmetic
-        *(exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.GT),
-        *(exp.GTE, exp.LT, exp.LTE, exp.Is, exp.In, exp.Between, exp.Like, exp.ILike),
-        *(exp.RegexpLike, exp.Exists, exp.Escape, exp.Case, exp.If),
-        *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.DPipe),
-        *(exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot),
-        # calls
-        *(exp.Anonymous, exp.Lambda, exp.Filter, exp.Window, exp.WindowSpec, exp.WithinGroup),
-        *(exp.IgnoreNulls, exp.RespectNulls, exp.Cast, exp.TryCast, exp.DataType),
-        *(exp.DataTypeParam, exp.ColumnDef, exp.Extract, exp.Trim, exp.Substring),
-    }
+_CLAUSES = """
+analysis.RelationTimeTravel analysis.UnresolvedHaving analysis.UnresolvedInlineTable
+analysis.UnresolvedQualify analysis.UnresolvedRelation analysis.UnresolvedSubqueryColumnAliases
+analysis.UnresolvedTVFAliases analysis.UnresolvedTableValuedFunction plans.logical.Aggregate
+plans.logical.Distinct plans.logical.Except plans.logical.Filter plans.logical.Generate
+plans.logical.GlobalLimit plans.logical.Intersect plans.logical.Join plans.logical.LateralJoin
+plans.logical.LocalLimit plans.logical.Offset plans.logical.Project plans.logical.Sort
+plans.logical.SubqueryAlias plans.logical.Union plans.logical.UnresolvedWith
+plans.logical.WithWindowDefinition
+"""
+_NAMES = """
+analysis.MultiAlias analysis.UnresolvedAlias analysis.UnresolvedAttribute
+analysis.UnresolvedExtractValue analysis.UnresolvedOrdinal analysis.UnresolvedStar
+analysis.UnresolvedStarExceptOrReplace expressions.Alias expressions.SemiStructuredExtract
+expressions.UnresolvedNamedLambdaVariable
+"""
+_CONDITIONS_AND_ARITHMETIC = """
+expressions.Add expressions.And expressions.BitwiseAnd expressions.BitwiseNot expressions.BitwiseOr
+expressions.BitwiseXor expressions.CaseWhen expressions.Cast expressions.Collate expressions.Concat
+expressions.Divide expressions.EqualNullSafe expressions.EqualTo expressions.GreaterThan
+expressions.GreaterThanOrEqual expressions.ILike expressions.In expressions.IntegralDivide
+expressions.IsNotNull expressions.IsNotUnknown expressions.IsNull expressions.IsUnknown
+expressions.LessThan expressions.LessThanOrEqual expressions.Like expressions.LikeAll
+expressions.LikeAny expressions.Multiply expressions.Not expressions.NotLikeAll
+expressions.NotLikeAny expressions.Or expressions.RLike expressions.Remainder expressions.ShiftLeft
+expressions.ShiftRight expressions.ShiftRightUnsigned expressions.Subtract expressions.UnaryMinus
+expressions.UnaryPositive expressions.UnresolvedCollation
+"""
+_CALLS = """
+analysis.UnresolvedFunction analysis.UnresolvedGenerator expressions.CreateNamedStruct
+expressions.Cube expressions.Exists expressions.GroupingSets expressions.InSubquery
+expressions.LambdaFunction expressions.LateralSubquery expressions.ListQuery
+expressions.NamedArgumentExpression expressions.Overlay expressions.Rollup
+expressions.ScalarSubquery expressions.SortOrder expressions.SpecifiedWindowFrame
+expressions.StringLocate expressions.StringTrim expressions.StringTrimLeft
+expressions.StringTrimRight expressions.Substring expressions.TimestampAdd expressions.TimestampDiff
+expressions.UnresolvedWindowExpression expressions.WindowExpression expressions.WindowSpecDefinition
+expressions.WindowSpecReference expressions.aggregate.AggregateExpression
+expressions.aggregate.AnyValue expressions.aggregate.First expressions.aggregate.Last
+"""
+
+NODES = frozenset(
+    f"{_CATALYST}{each}"
+    for each in (_CLAUSES + _NAMES + _CONDITIONS_AND_ARITHMETIC + _CALLS).split()
 )
+"""The parts of a plan that may have others inside."""
 
-TYPES = frozenset(
-    {
-        *("ARRAY", "BIGINT", "BINARY", "BOOLEAN", "CHAR", "DATE", "DECIMAL", "DOUBLE", "FLOAT"),
-        *("INT", "MAP", "SMALLINT", "STRUCT", "TEXT", "TIMESTAMP", "TIMESTAMPLTZ", "TIMESTAMPNTZ"),
-        *("TIMESTAMPTZ", "TINYINT", "VARCHAR", "VARIANT"),
-    }
-)
+_VALUES = """
+AliasIdentifier FunctionIdentifier expressions.NumericEvalContext plans.NaturalJoin plans.UsingJoin
+plans.logical.JoinHint
+"""
+
+VALUES = frozenset(f"{_CATALYST}{each}" for each in _VALUES.split()) | {
+    "scala.None$",
+    "scala.Some",
+    "scala.Tuple2",
+    "scala.Tuple3",
+}
+"""What nodes hold that are not nodes, and may have some inside."""
+
+_LEAVES = """
+expressions.Ascending$ expressions.CurrentRow$ expressions.Descending$ expressions.ExprId
+expressions.Literal expressions.NullsFirst$ expressions.NullsLast$ expressions.RangeFrame$
+expressions.RowFrame$ expressions.UnboundedFollowing$ expressions.UnboundedPreceding$
+expressions.UnspecifiedFrame$ expressions.aggregate.Complete$ plans.Cross$ plans.FullOuter$
+plans.Inner$ plans.LeftAnti$ plans.LeftOuter$ plans.LeftSemi$ plans.RightOuter$
+plans.logical.LimitAll plans.logical.LocalRelation plans.logical.OneRowRelation
+"""
+
+LEAVES = frozenset(f"{_CATALYST}{each}" for each in _LEAVES.split()) | {
+    "org.apache.spark.sql.util.CaseInsensitiveStringMap",
+    "org.apache.spark.unsafe.types.UTF8String",
+    "scala.Enumeration$Val",
+}
+"""What has nothing inside that could reach anywhere: literals, rows of literals, keywords."""
+
+_REACHING = """
+CallMethodViaReflection CurrentCatalog CurrentDatabase CurrentPath CurrentUser InputFileBlockLength
+InputFileBlockStart InputFileName SparkVersion TryReflect
+"""
+
+REACHING = frozenset(f"{_CATALYST}expressions.{each}" for each in _REACHING.split())
+"""What a name may turn out to be when Spark has looked it up, and may not."""
 
 TABLE_FUNCTIONS = frozenset(
     {
@@ -67,24 +120,25 @@ shiftright shiftrightunsigned sign signum sin sinh sqrt tan tanh try_add try_div
 try_multiply try_subtract width_bucket
 """
 _TEXTS = """
-ascii base64 bit_length btrim char char_length character_length chr concat concat_ws contains crc32
-decode elt encode endswith find_in_set format_number format_string hash hex initcap instr
-is_valid_utf8 lcase left len length levenshtein locate lower lpad ltrim luhn_check make_valid_utf8
-mask md5 octet_length overlay position printf regexp regexp_count regexp_extract regexp_extract_all
-regexp_instr regexp_like regexp_replace regexp_substr repeat replace right rlike rpad rtrim
-sentences sha sha1 sha2 soundex space split split_part startswith string substr substring
+ascii base64 bit_length btrim char char_length character_length chr collate concat concat_ws
+contains crc32 decode elt encode endswith find_in_set format_number format_string hash hex initcap
+instr is_valid_utf8 lcase left len length levenshtein locate lower lpad ltrim luhn_check
+make_valid_utf8 mask md5 octet_length overlay position printf regexp regexp_count regexp_extract
+regexp_extract_all regexp_instr regexp_like regexp_replace regexp_substr repeat replace right rlike
+rpad rtrim sentences sha sha1 sha2 soundex space split split_part startswith string substr substring
 substring_index to_binary to_char to_number to_varchar translate trim try_to_binary try_to_number
 ucase unbase64 unhex upper xxhash64
 """
 _TIMES = """
-add_months convert_timezone curdate current_date current_timestamp date date_add date_diff
-date_format date_from_unix_date date_part date_sub date_trunc dateadd datediff datepart day dayname
-dayofmonth dayofweek dayofyear from_unixtime from_utc_timestamp hour last_day make_date
-make_dt_interval make_interval make_timestamp make_timestamp_ltz make_timestamp_ntz make_ym_interval
-minute month monthname months_between next_day now quarter second timestamp timestamp_micros
-timestamp_millis timestamp_seconds to_date to_timestamp to_timestamp_ltz to_timestamp_ntz
-to_unix_timestamp to_utc_timestamp trunc try_to_date try_to_timestamp unix_date unix_micros
-unix_millis unix_seconds unix_timestamp weekday weekofyear year
+add_months convert_timezone curdate current_date current_time current_timestamp date date_add
+date_diff date_format date_from_unix_date date_part date_sub date_trunc dateadd datediff datepart
+day dayname dayofmonth dayofweek dayofyear extract from_unixtime from_utc_timestamp hour last_day
+localtimestamp make_date make_dt_interval make_interval make_timestamp make_timestamp_ltz
+make_timestamp_ntz make_ym_interval minute month monthname months_between next_day now quarter
+second timestamp timestamp_micros timestamp_millis timestamp_seconds to_date to_timestamp
+to_timestamp_ltz to_timestamp_ntz to_unix_timestamp to_utc_timestamp trunc try_to_date
+try_to_timestamp unix_date unix_micros unix_millis unix_seconds unix_timestamp weekday weekofyear
+year
 """
 _COLLECTIONS = """
 aggregate array array_append array_compact array_contains array_distinct array_except array_insert
@@ -101,8 +155,8 @@ schema_of_json schema_of_variant to_json to_variant_object try_parse_json try_va
 variant_get
 """
 _CONDITIONS = """
-bigint binary boolean coalesce decimal double equal_null float if ifnull ilike int isnotnull isnull
-like nullif nullifzero nvl nvl2 smallint tinyint typeof zeroifnull
+between bigint binary boolean coalesce decimal double equal_null float if ifnull ilike int isnotnull
+isnull like nullif nullifzero nvl nvl2 smallint tinyint typeof zeroifnull
 """
 
 _ALL = (_AGGREGATES, _WINDOWS, _NUMBERS, _TEXTS, _TIMES, _COLLECTIONS, _JSON, _CONDITIONS)
