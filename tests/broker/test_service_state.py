@@ -1,6 +1,7 @@
 """State and offsets of a service belong together: forgotten, moved, or written by a former owner."""
 
 import runpy
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -77,6 +78,7 @@ def test_a_former_owner_that_wakes_up_cannot_write_into_the_changelog(kafka, top
             transactional_id=f"{app.name}.count.0",
             group=lambda: consumer.group,
             limits=limits,
+            timeout=timedelta(seconds=30),
         )
         more = {"consumer": lambda: consumer} if kind is StateAtMostOnce else {}
         return kind(kafka, state=state, limits=limits, **more)

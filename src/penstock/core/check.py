@@ -62,6 +62,23 @@ def _names(graph: Graph) -> Iterator[Problem]:
             others = [str(o.place) for o in nodes if o.name == node.name and o is not node]
             text = f"{node.kind} {node.name!r} has the name of what stands at {', '.join(others)}"
             yield Problem("name.twice", text, "names are identity: give it another", node.place)
+    yield from _own_topics(graph)
+
+
+def _own_topics(graph: Graph) -> Iterator[Problem]:
+    """Find names of streams and tables that topics of the application's own have."""
+    own = {
+        f"{graph.app}.{part.name}.changelog": f"the changelog of service {part.name!r}"
+        for part in graph.parts
+        if isinstance(part, Service) and part.keeps_state
+    }
+    own[graph.dead_letters.name] = "the dead letters"
+    if graph.aggregates:
+        own[graph.late_records.name] = "the late ledger"
+    for data in graph.on_log:
+        if used := own.get(data.topic.name):
+            text = f"{data.kind} {data.name!r} has the name of the topic of {used}"
+            yield Problem("name.twice", text, "names are identity: give it another", data.place)
 
 
 def _data(graph: Graph) -> Iterator[Problem]:

@@ -41,20 +41,24 @@ class _Kept(msgspec.Struct):
 
     inputs: dict[str, _Position]
     offsets_first: bool = False
+    owner: str = ""
+    """Application and service: the dots in their names do not say where the one ends."""
 
 
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(_Kept)
 
 
-def dump_positions(positions: Offsets, inputs: Mapping[str, Input], *, delivery: Delivery) -> bytes:
+def dump_positions(
+    positions: Offsets, inputs: Mapping[str, Input], *, owner: str, delivery: Delivery
+) -> bytes:
     """Return the positions of a task as its changelog keeps them."""
     kept = {
         topic: _Position(offset, inputs[topic].id, inputs[topic].partitions)
         for (topic, _), offset in positions.items()
         if topic in inputs
     }
-    return _ENCODER.encode(_Kept(kept, delivery == "at_most_once"))
+    return _ENCODER.encode(_Kept(kept, delivery == "at_most_once", owner))
 
 
 def find_positions(
@@ -64,18 +68,22 @@ def find_positions(
     inputs: Mapping[str, Input],
     unread: Collection[Partition],
     group: str,
+    owner: str,
 ) -> dict[Partition, int]:
     """Return where a task goes on: at the group's offsets, or at those that its state has kept.
 
     ``unread`` are the partitions that the group has no offset for.
 
     ConfigurationError ``state.offsets`` where group and state contradict each other, and
-    ``state.repartitioned`` where an input has another number of partitions by now.
+    ``state.repartitioned`` where an input has another number of partitions by now, and
+    ``state.owner`` where another service, or a service of another application, made the state.
     """
     found = dict(starts)
     if kept is None:
         return found
     known = _DECODER.decode(kept)
+    if known.owner not in {"", owner}:
+        raise _another(known.owner, owner, group=group)
     for partition, start in starts.items():
         topic, _ = partition
         was, now = known.inputs.get(topic), inputs.get(topic)
@@ -121,4 +129,15 @@ def _repartitioned(topic: str, was: int, now: int) -> ConfigurationError:
         code="state.repartitioned",
         detail="its keys are in other partitions now, and their state is not",
         hint="penstock reset rebuilds the state from the input, and writes the outputs again",
+    )
+
+
+def _another(known: str, owner: str, *, group: str) -> ConfigurationError:
+    (its_app, _, its_name), (app, _, name) = known.partition("/"), owner.partition("/")
+    return ConfigurationError(
+        f"the state of {group} is that of service {its_name!r} of application {its_app!r}, not of "
+        f"{name!r} of {app!r}",
+        code="state.owner",
+        detail="with a dot between application and service the two have the same name on the log",
+        hint="give the application or the service another name",
     )

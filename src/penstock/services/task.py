@@ -24,7 +24,7 @@ from penstock.services.step import Clock
 if TYPE_CHECKING:
     from penstock.services.shelf import Shelf
 
-__all__ = ["Delivery", "Task", "share_of"]
+__all__ = ["Delivery", "Task", "share_of", "transactional_id"]
 
 
 class Delivery(Protocol):
@@ -71,6 +71,15 @@ def share_of(service: Service, partition: Partition) -> str:
     return str(number) if alone else f"{topic}:{number}"
 
 
+def transactional_id(group: str, share: str) -> str:
+    """Return the id under which a share of a group commits, which no share of another group has.
+
+    Names have dots in them, and no colon: a service ``s`` that reads ``x.y`` must not be taken for
+    a service ``s.x`` that reads ``y``.
+    """
+    return f"{group}.{share}" if share.isdecimal() else f"{group}:{share}"
+
+
 class Task:
     """Handles records in order and commits: outputs, changelog, dead letters and offsets at once.
 
@@ -101,6 +110,7 @@ class Task:
         self._delivery = delivery
         self._changelog = graph.changelog(service).name
         self._group = f"{graph.app}.{service.name}"
+        self._owner = f"{graph.app}/{service.name}"
         self._promise = service.delivery
         self._inputs: Mapping[str, Input] = {}
         self.resumed: dict[Partition, int] = {}
@@ -235,7 +245,12 @@ class Task:
         self.step.states.begin()
         kept = self.step.states.notes.get(POSITIONS_KEY)
         found = find_positions(
-            self.positions, kept, inputs=inputs, unread=unread, group=self._group
+            self.positions,
+            kept,
+            inputs=inputs,
+            unread=unread,
+            group=self._group,
+            owner=self._owner,
         )
         self.resumed = {at: found[at] for at in found if found[at] != self.positions[at]}
         self.positions, self.committed = dict(found), dict(found)
@@ -257,7 +272,9 @@ class Task:
             self._begin()
             keep = self._delivery.keep
             if self._inputs:
-                note = dump_positions(self.positions, self._inputs, delivery=self._promise)
+                note = dump_positions(
+                    self.positions, self._inputs, owner=self._owner, delivery=self._promise
+                )
                 self.step.states.notes.put(POSITIONS_KEY, note)
             for key, value in self.step.states.changes():
                 keep(self._changelog, key=key, value=value, partition=self.number)

@@ -31,7 +31,7 @@ from penstock.services.measures import Measures
 from penstock.services.pace import Pace, Portion, longest_interval, longest_slice
 from penstock.services.statedelivery import StateAtLeastOnce, StateAtMostOnce
 from penstock.services.takeover import LONGEST_DELAY, Ground, MarkingDelivery, delays
-from penstock.services.task import Delivery, Task, share_of
+from penstock.services.task import Delivery, Task, share_of, transactional_id
 
 __all__ = ["MAX_TAKEOVERS", "Worker"]
 
@@ -435,7 +435,7 @@ class Worker:
     def _transactions(self, share: str, limits: SendLimits) -> ExactlyOnce:
         return ExactlyOnce(
             self._connection,
-            transactional_id=f"{self.group}.{share}",
+            transactional_id=transactional_id(self.group, share),
             group=lambda: self._member().group,
             limits=limits,
             timeout=self._settings.transaction_timeout,

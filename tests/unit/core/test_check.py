@@ -255,8 +255,22 @@ def pattern_of_python_alone(app):
     app.stream("worded", Worded)
 
 
+def name_of_a_changelog(app):
+    events = app.stream("counted", Event)
+    app.stream(f"{app.name}.tally.changelog", Event)
+
+    @app.service(reads=events)
+    def tally(event: Event, total: State[int]) -> None: ...
+
+
+def name_of_the_dead_letters(app):
+    app.stream(f"{app.name}.dead-letters", Event)
+
+
 MISTAKES = {
     duplicate_name: "name.twice",
+    name_of_a_changelog: "name.twice",
+    name_of_the_dead_letters: "name.twice",
     invalid_name: "name.invalid",
     reserved_name: "name.invalid",
     no_record: "data.not-a-record",

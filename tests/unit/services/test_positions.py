@@ -4,18 +4,21 @@ import pytest
 
 from penstock.errors import ConfigurationError
 from penstock.services.positions import Input, dump_positions, find_positions
+from penstock.services.task import transactional_id
 
 WORDS = ("words", 0)
 LINES = ("lines", 0)
 INPUTS = {"words": Input(id="w", partitions=2), "lines": Input(id="l", partitions=2)}
 
 
-def kept(offsets, *, inputs=INPUTS, delivery="exactly_once"):
-    return dump_positions(offsets, inputs, delivery=delivery)
+def kept(offsets, *, inputs=INPUTS, delivery="exactly_once", owner="app/count"):
+    return dump_positions(offsets, inputs, owner=owner, delivery=delivery)
 
 
 def found(starts, note, *, inputs=INPUTS, unread=()):
-    return find_positions(starts, note, inputs=inputs, unread=unread, group="app.count")
+    return find_positions(
+        starts, note, inputs=inputs, unread=unread, group="app.count", owner="app/count"
+    )
 
 
 def test_offsets_and_state_of_one_commit_agree():
@@ -72,3 +75,23 @@ def test_an_input_that_was_cut_anew_has_its_keys_elsewhere_and_is_refused():
     with pytest.raises(ConfigurationError, match=r"words has 4 partitions.* it had 2") as raised:
         found({WORDS: 7}, kept({WORDS: 7}), inputs=cut)
     assert raised.value.code == "state.repartitioned"
+
+
+def test_the_state_of_another_service_that_has_the_same_name_on_the_log_is_refused():
+    with pytest.raises(ConfigurationError, match=r"service 'b\.c' of application 'a'") as raised:
+        find_positions(
+            {WORDS: 7},
+            kept({WORDS: 7}, owner="a/b.c"),
+            inputs=INPUTS,
+            unread=(),
+            group="a.b.c",
+            owner="a.b/c",
+        )
+    assert raised.value.code == "state.owner"
+
+
+def test_no_two_shares_of_services_with_dots_in_their_names_have_one_transactional_id():
+    groups = ["a.s", "a.s.x", "a.s.0", "a.s.x.y"]
+    shares = ["0", "1", "x.y:0", "y:0", "x:0", "0:0"]
+    ids = [transactional_id(group, share) for group in groups for share in shares]
+    assert len(set(ids)) == len(ids)
