@@ -25,7 +25,7 @@ from penstock.backbone.logreader import LogReader
 from penstock.backbone.positions import PositionStore
 from penstock.backbone.site import Site
 from penstock.backbone.topics import Topics
-from penstock.connectors import run_source, tcp_lines, text_file
+from penstock.connectors import positioned, run_source, tcp_lines, text_file
 from penstock.core.graph import Connector, Graph
 from penstock.core.report import PartReport
 from penstock.core.settings import KafkaSettings, ServiceSettings, Settings
@@ -287,6 +287,25 @@ def test_a_second_run_of_the_same_source_takes_over_and_the_first_stops(kafka, t
     assert [type(error) for error in first.ended] == [FencedError]
     assert first.reports[-1].state == "failed"
     assert numbers_on(kafka, graph) == [1, 2]
+
+
+def test_a_position_that_does_not_move_is_kept_from_being_forgotten(
+    kafka, topic, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(positioned, "KEEP_SECONDS", 0.1)
+    path, store = tmp_path / "numbers.txt", PositionStore(kafka)
+    path.write_text("1\n2\n")
+    graph = declared(kafka, topic.name("app"), text_file(path, follow=True))
+    with running(kafka, graph, tmp_path):
+        eventually(lambda: numbers_on(kafka, graph) == [1, 2])
+        before = store.read(f"{graph.app}.in")
+        store.forget(f"{graph.app}.in")
+        assert eventually(lambda: store.read(f"{graph.app}.in")) == before
+    with running(kafka, graph, tmp_path):
+        with path.open("a") as file:
+            file.write("3\n")
+        eventually(lambda: numbers_on(kafka, graph)[2:])
+    assert numbers_on(kafka, graph) == [1, 2, 3]
 
 
 def test_the_position_of_a_file_is_the_number_of_bytes_read(kafka, topic, tmp_path):

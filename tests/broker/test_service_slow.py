@@ -144,3 +144,32 @@ def test_a_service_that_began_again_is_degraded_until_it_comes_further(run):
     again = [each for each in told if "a call of single took" in each.reason]
     assert again
     assert {each.state for each in again} == {"degraded"}
+
+
+def test_a_commit_interval_of_minutes_is_kept(kafka, topic):
+    app = App(topic.name("app"))
+    words = app.stream(f"{app.name}.words", kit.Word, partitions=1)
+
+    @app.service(reads=words, delivery="at_least_once")
+    def look(_: kit.Word) -> None: ...
+
+    Topics(kafka).declare(app.graph.topics())
+    wired = SimpleNamespace(app=app, words=words)
+    seldom = replace(
+        kit.SETTINGS.services,
+        commit_interval=timedelta(hours=1),
+        session_timeout=timedelta(minutes=1),
+    )
+    settings = replace(kit.SETTINGS, services=seldom)
+
+    def waiting():
+        """Send a word; return how many wait for their commit: the first does not."""
+        kit.send_words(kafka, wired, ["a"])
+        return (last := running.last("look")) and last.counts.in_flight
+
+    with kit.InThread(kafka, wired, "look", settings=settings) as running:
+        kit.eventually(waiting, what="words that wait")
+        reports = len(running.reports)
+        kit.eventually(lambda: len(running.reports) > reports + 3, what="some seconds")
+        assert running.last("look").counts.in_flight
+    assert running.last("look").counts.in_flight == 0

@@ -26,7 +26,7 @@ from penstock.connectors.progress import Progress
 from penstock.core.graph import Graph, Source
 from penstock.errors import TransientError
 
-__all__ = ["PositionedRun"]
+__all__ = ["KEEP_SECONDS", "PositionedRun"]
 
 _IDLE_SECONDS = 0.1
 _FIRST_RETRY_SECONDS = 0.2
@@ -36,6 +36,8 @@ _RETRIES = 20
 _SLICE_SECONDS = 1.0
 """How long lines wait for those behind them, at most, before they are written."""
 _SLICES_PER_STOP = 4
+KEEP_SECONDS = 3600.0
+"""A position that does not move is written again so often: a cluster forgets what is a week old."""
 
 
 class PositionedRun:
@@ -59,6 +61,8 @@ class PositionedRun:
         self._at: Partition = (source.into.topic.name, 0)
         self._fingerprint: Partition = (graph.dead_letters.name, 0)
         self._failures = 0
+        self._position: Position | None = None
+        self._kept_at = 0.0
         stop = site.settings.services.stop_timeout.total_seconds()
         self._slice = min(_SLICE_SECONDS, stop / _SLICES_PER_STOP)
 
@@ -80,20 +84,24 @@ class PositionedRun:
 
     def _session(self) -> None:
         """Read on from the committed position with a producer of its own."""
-        with (
-            TransactionalProducer(self._site.connection, self._name) as producer,
-            closing(self._connector.open(self._committed())) as reading,
-        ):
-            self._progress.running()
-            outlet = Outlet(self._graph, self._source, producer)
-            while not self._site.stop.is_set():
-                if lines := reading.read():
-                    self._bring(lines, reading, producer, outlet)
-                elif reading.ended:
-                    self._progress.ended("read to its end")
-                    return
-                else:
-                    self._site.stop.wait(_IDLE_SECONDS)
+        with TransactionalProducer(self._site.connection, self._name) as producer:
+            self._position = self._committed()
+            self._kept_at = monotonic()
+            with closing(self._connector.open(self._position)) as reading:
+                self._progress.running()
+                self._read_on(reading, producer)
+
+    def _read_on(self, reading: Reading, producer: TransactionalProducer) -> None:
+        outlet = Outlet(self._graph, self._source, producer)
+        while not self._site.stop.is_set():
+            if lines := reading.read():
+                self._bring(lines, reading, producer, outlet)
+            elif reading.ended:
+                self._progress.ended("read to its end")
+                return
+            else:
+                self._keep_position(producer)
+                self._site.stop.wait(_IDLE_SECONDS)
 
     def _bring(
         self,
@@ -138,8 +146,8 @@ class PositionedRun:
             outcomes: Counter[Outcome] = Counter(
                 outlet.send(line, each, at=line.at) for line, each in made
             )
-            position = reading.position_after(made[-1][0])
-            producer.commit(self._offsets(position), group=position_group(self._name))
+            self._position = reading.position_after(made[-1][0])
+            self._commit(self._position, producer)
         self._progress.settled(
             passed=outcomes["passed"],
             filtered=outcomes["filtered"],
@@ -147,6 +155,16 @@ class PositionedRun:
         )
         self._progress.running()
         self._failures = 0
+
+    def _keep_position(self, producer: TransactionalProducer) -> None:
+        """Write a position again that has not moved for long; that keeps the producer's id too."""
+        if self._position is not None and monotonic() - self._kept_at >= KEEP_SECONDS:
+            producer.begin()
+            self._commit(self._position, producer)
+
+    def _commit(self, position: Position, producer: TransactionalProducer) -> None:
+        producer.commit(self._offsets(position), group=position_group(self._name))
+        self._kept_at = monotonic()
 
     def _committed(self) -> Position | None:
         offsets = PositionStore(self._site.connection).read(self._name)
