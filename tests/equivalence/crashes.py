@@ -2,6 +2,7 @@
 
 import random
 import runpy
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,15 +30,22 @@ class Run:
     """One application on one log, with a clock of the test."""
 
     def __init__(
-        self, plan: Any, *, deaths: random.Random | None, auto_commit: bool = True
+        self,
+        plan: Any,
+        *,
+        deaths: random.Random | None,
+        auto_commit: bool = True,
+        name: str = "demo",
+        away_seconds: float = 40,
     ) -> None:
         self.chance = deaths
         self.deaths = 0
         self._fuse: int | None = None
         self.auto_commit = auto_commit
         self.clock = ManualClock(kit.EPOCH)
-        probe = kit.Probe(away_until=kit.EPOCH + timedelta(seconds=40), hit=self._hit)
-        self.made = kit.RandomApp(plan, probe=probe)
+        away_until = kit.EPOCH + timedelta(seconds=away_seconds)
+        probe = kit.Probe(away_until=away_until, hit=self._hit)
+        self.made = kit.RandomApp(plan, name, probe=probe)
         self.graph = self.made.app.graph.verified()
         self.log = MemoryLog(self.graph.topics(), clock=self.clock)
         self.engine = MemoryEngine(
@@ -98,18 +106,15 @@ class Run:
 
     def told(self) -> dict[str, Any]:
         """Return everything that others can see, and what the services remember."""
-        found: dict[str, Any] = {}
-        for topic in [data.topic.name for data in self.made.outputs]:
-            for partition in self.log.partitions(topic):
-                for raw in self.log.read(partition):
-                    place = f"{topic}[{partition[1]}] {raw.key()!r}"
-                    found.setdefault(place, []).append((raw.value(), raw.headers()))
-        for partition in self.log.partitions(self.graph.dead_letters.name):
-            for raw in self.log.read(partition):
-                headers = {k: v for k, v in raw.headers() if k != "penstock.at"}
-                place = f"dead letters of {headers['penstock.part']} {headers['penstock.topic']} {headers['penstock.partition']}"
-                found.setdefault(place, []).append((raw.key(), raw.value(), headers))
-        return found | self._remembered()
+        return self.shown() | self._remembered()
+
+    def shown(self) -> dict[str, Any]:
+        """Return everything that others can see."""
+        return kit.shown(self.made, self._records)
+
+    def _records(self, topic: str) -> Iterator[Any]:
+        for partition in self.log.partitions(topic):
+            yield from self.log.read(partition)
 
     def _remembered(self) -> dict[str, Any]:
         """Return what the changelogs hold in the end; what says when it was written is left out."""
@@ -152,7 +157,7 @@ def _played(plan: Any, deaths: random.Random | None, number: int) -> Run:
         if chance.random() < 0.4:
             run.commit()
     run.chance = None
-    for _ in range(4):
+    for _ in range(8):
         run.commit()
         run.pass_time(200)
     run.commit()

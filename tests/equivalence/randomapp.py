@@ -79,6 +79,7 @@ class Plan:
     """Whether services go by the clock; otherwise some of them try again what has failed."""
     waits: tuple[str, str] = ("1s", "8s")
     """The first and the longest wait of a retry."""
+    tries: int = 12
     parts: frozenset[str] = frozenset()
     sync: frozenset[str] = frozenset()
     """The parts that are not async."""
@@ -236,7 +237,7 @@ class RandomApp:
         if self.plan.clocked:
             return on_error()
         first, longest = self.plan.waits
-        return on_error(process=retry(60, first=first, longest=longest))
+        return on_error(process=retry(self.plan.tries, first=first, longest=longest))
 
     def _fold(self) -> None:
         self.rows = self.app.table(
@@ -323,3 +324,21 @@ class RandomApp:
 
     def _add(self, name: str, subject: Any, **options: Any) -> None:
         self.app.service(name=name, errors=self._errors(), **options)(subject)
+
+
+def shown(made: RandomApp, records: Callable[[str], Iterable[Any]]) -> dict[str, Any]:
+    """Return everything that others can see of an application, in the order of each key.
+
+    ``records`` gives what a topic holds. When a dead letter was written is left out.
+    """
+    found: dict[str, Any] = {}
+    for topic in [data.topic.name for data in made.outputs]:
+        for raw in records(topic):
+            place = f"{topic}[{raw.partition()}] {raw.key()!r}"
+            found.setdefault(place, []).append((raw.value(), tuple(raw.headers() or ())))
+    for raw in records(made.app.graph.dead_letters.name):
+        headers = {name: value for name, value in raw.headers() or () if name != "penstock.at"}
+        origin = [headers[f"penstock.{each}"] for each in ("part", "topic", "partition")]
+        place = f"dead letters of {origin}"
+        found.setdefault(place, []).append((raw.key(), raw.value(), headers))
+    return found
