@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.backbone.logrecord import RawRecord
 from penstock.core.graph import Graph, Service
-from penstock.core.policy import Retry
 from penstock.core.state import Here
 from penstock.core.timer import TimerTime
 from penstock.errors import DataError, PenstockError, UserCodeError
@@ -80,8 +79,7 @@ class AsyncStep(Step):
     ) -> None:
         super().__init__(graph, service, clock=clock, shelf=shelf, waits=waits)
         policy = service.errors
-        self._goes_back = isinstance(policy.process, Retry)
-        self._halts = not policy.process == policy.produce == "dead_letter"
+        self._goes_back = not policy.process == policy.produce == "dead_letter"
         self._hold_until: datetime | None = None
         self._frames: list[_Frame] = []
         self._runner = asyncio.Runner()
@@ -115,7 +113,8 @@ class AsyncStep(Step):
                 for item in items[: last.number + 1]:
                     if item.record is not None:
                         self._event_time.see(topic, item.record)
-            begun = last.number + (last.side == AFTER)
+            done = last.side == AFTER or (last.side == RECORD and self._hold_until is None)
+            begun = last.number + done
         if begun == len(items):
             return None
         if self._hold_until is not None:
@@ -248,7 +247,7 @@ class AsyncStep(Step):
             lanes.ended(lane, item)
             if item.raw is not None:
                 batch.room.release()
-            if item.error is not None and self._halts:
+            if item.error is not None and self._goes_back:
                 lanes.halt(item.place)
             if self._timers is not None:  # it may have set some that are due by now
                 for other in lanes.wake():
@@ -286,16 +285,18 @@ class AsyncStep(Step):
     def _settle(self, batch: _Batch, send: Send) -> Place | None:
         """Send what the calls gave in the order of their places.
 
-        Return the place of what is to be tried again; everything behind it was taken back.
+        Return the place of what failed, where nothing behind it is wanted before it is tried again
+        or given up: everything there was taken back, or not begun.
         """
         passed = written = handled = 0
         done = sorted(batch.lanes.done, key=lambda item: item.place)
-        held: Place | None = None
+        failed: Place | None = None
         for number, item in enumerate(done):
             if item.error is not None:
-                if self._is_held(item, send):
+                self._fail_item(item, send)
+                if batch.lanes.halted:
                     self._go_back(done[number + 1 :], batch)
-                    held = item.place
+                    failed = item.place
                     break
             elif item.refused is not None and item.raw is not None:
                 self._reject(item.raw, item.refused, send)
@@ -307,17 +308,16 @@ class AsyncStep(Step):
                     handled += 1
                     passed += bool(item.sent)
         self._count(passed, handled - passed, written)
-        return held
+        return failed
 
-    def _is_held(self, item: Item, send: Send) -> bool:
-        """Deal with what the user's code failed on; return whether it is to be tried again."""
+    def _fail_item(self, item: Item, send: Send) -> None:
+        """Deal with what the user's code failed on."""
         if item.due is not None:
             held = self._fail_timer(item.due, item.error, send)  # type: ignore[arg-type]
-            self._hold_until = self._held_until
-            return held
-        hold = self._fail(item.raw, item.record, item.error, send)  # type: ignore[arg-type]
-        self._hold_until = None if hold is None else hold.until
-        return hold is not None
+            self._hold_until = self._held_until if held else None
+        else:
+            hold = self._fail(item.raw, item.record, item.error, send)  # type: ignore[arg-type]
+            self._hold_until = None if hold is None else hold.until
 
     def _go_back(self, items: list[Item], batch: _Batch) -> None:
         """Take back what calls did that are to be made again."""

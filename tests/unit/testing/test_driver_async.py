@@ -158,6 +158,19 @@ def test_a_call_may_be_tried_again_when_the_clock_of_the_test_says_so():
     assert driver.counts(app.count) == Counts(received=5, passed=4, dead_lettered=1, written=4)
 
 
+@pytest.mark.parametrize("policy", [{"process": retry(1)}, {"produce": "stop"}])
+@pytest.mark.parametrize("concurrency", [1, 2, 3])
+def test_records_behind_one_that_is_given_up_are_all_handled(policy, concurrency):
+    app = Slow(errors=on_error(**policy), concurrency=concurrency)
+    driver = Driver(app.app)
+    app.failures = {"b": 9}
+    driver.pipe(app.words, *(Word(f"{word}", number) for number, word in enumerate("abcdacda")))
+    driver.advance_clock("1m")
+    expected = [("a", 1), ("c", 1), ("d", 1), ("a", 2), ("c", 2), ("d", 2), ("a", 3)]
+    assert app.counted(driver) == expected
+    assert [letter.key for letter in driver.dead_letters()] == [b"b"]
+
+
 def test_a_call_that_is_tried_again_holds_its_partition_and_no_other():
     app = Slow(errors=on_error(process=retry(3, first="10s")))
     driver = Driver(app.app, partitions=8)
