@@ -17,7 +17,12 @@ from penstock.errors import PenstockError
 HERE = Path(__file__).parent
 KITS = [
     SimpleNamespace(**runpy.run_path(str(HERE / name)))
-    for name in ("scenarios.py", "pipelinescenarios.py", "equivalencescenarios.py")
+    for name in (
+        "scenarios.py",
+        "pipelinescenarios.py",
+        "equivalencescenarios.py",
+        "valuescenarios.py",
+    )
 ]
 BY_NAME = {name: kit for kit in KITS for name in kit.SCENARIOS}
 
