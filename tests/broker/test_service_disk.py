@@ -3,6 +3,7 @@
 import logging
 import runpy
 import shutil
+import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,8 +16,13 @@ from penstock import App, fixed, record, total
 from penstock.backbone.logreader import LogReader
 from penstock.backbone.producer import Producer
 from penstock.backbone.topics import Topics
+from penstock.backbone.transactions import TransactionalProducer
 from penstock.errors import TransientError
+from penstock.services.kinds import make_copy
+from penstock.services.shelf import LONGEST_AGE_SECONDS, open_shelf
+from penstock.services.standby import Standby
 from penstock.services.states import States
+from penstock.testing.clock import ManualClock
 
 kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("service_worker.py"))))
 KEYS = 2000
@@ -189,3 +195,57 @@ def test_a_standby_copy_makes_taking_over_a_matter_of_reading_what_it_lacks(
     assert read < 100
     assert end > KEYS
     assert heir.error is None
+
+
+def test_workers_of_one_host_hand_their_copies_to_each_other(
+    kafka, app, tmp_path, caplog, monkeypatch
+):
+    caplog.set_level(logging.INFO, logger="penstock.services")
+    monkeypatch.setenv(kit.STANDBY, "on")
+    settings = kit.on_disk(tmp_path)
+
+    def runs(worker, partitions):
+        found = worker.last("count")
+        return found is not None and found.metrics["running_partitions"] == partitions
+
+    with kit.InThread(kafka, app, "count", settings=settings) as first:
+        kit.send_words(kafka, app, words(10_000))
+        kit.all_counted(kafka, app)
+        caplog.clear()
+        for _ in range(2):
+            with kit.InThread(kafka, app, "count", settings=settings) as second:
+                kit.eventually(lambda: runs(first, 1), what="one gives a partition")
+                kit.eventually(lambda: runs(second, 1), what="the other has it")
+            kit.eventually(lambda: runs(first, 2), what="it has come back")
+        check(kafka, app)
+    moves = [
+        line.rpartition(": ")[2].split(" of ") for line in caplog.messages if "restored" in line
+    ]
+    assert len(moves) == 4
+    # The first to move may have been saved a moment before its last commit.
+    assert all(int(read) < 100 < KEYS // 4 < int(end) for read, end in moves[1:])
+    assert "another copy is made" not in caplog.text
+
+
+def test_a_copy_that_was_cut_off_for_long_is_made_anew(kafka, app, tmp_path):
+    """What was deleted meanwhile is not told any more: compaction has forgotten that too."""
+    with TransactionalProducer(kafka, app.changelog) as producer:
+        producer.begin()
+        producer.send(app.changelog, key=b"total\x00here", value=b"2", partition=0)
+        producer.commit()
+    path = tmp_path / "0"
+    shelf = open_shelf(path, identity="one")
+    shelf.confirm(time.time() - 2 * LONGEST_AGE_SECONDS)
+    shelf.write([(b"total\x00gone", b"1")], position=0)
+
+    def copy(_):
+        kept = make_copy(app.app.graph, app.count, clock=ManualClock(), shelf=shelf)
+        return shelf, kept
+
+    standby = Standby(kafka, app.changelog, open_copy=copy)
+    standby.keep([0])
+    kit.eventually(lambda: standby.records == 1, what="it has read the changelog")
+    standby.close()
+    again = open_shelf(path, identity="one")
+    assert dict(again.scan(b"total\x00")) == {b"total\x00here": b"2"}
+    again.close()

@@ -22,8 +22,11 @@ _AGAIN_SECONDS = 5.0
 """How long it waits after trouble: a copy that is late is only slower to take over."""
 _GIVE_SECONDS = 10.0
 _CONFIRM_SECONDS = 600.0
-"""So often copies are read to the end of the changelog as it is then, and what is not open is tried
-again: between two of these nobody knows whether a copy that gets no records lacks any."""
+"""So often copies are read to the end of the changelog as it is then: between two of these nobody
+knows whether a copy that gets no records lacks any."""
+_REOPEN_SECONDS = 2.0
+"""What another has open is tried again after so long, and then after twice as long each time: a
+worker of this host that has just lost the share closes it, one that runs it does not."""
 
 
 class _Copy:
@@ -66,6 +69,7 @@ class Standby:
         self._changed = threading.Condition()
         self._interrupt = threading.Event()
         self._confirm_at = 0.0
+        self._reopen_seconds = _REOPEN_SECONDS
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="penstock-standby")
         self._thread.start()
@@ -79,8 +83,18 @@ class Standby:
         """Follow these shares and no others, from now on. To be called every now and then."""
         wanted = frozenset(numbers)
         with self._changed:
-            if wanted != self._wanted or (wanted and time.monotonic() >= self._confirm_at):
-                self._confirm_at = time.monotonic() + _CONFIRM_SECONDS
+            now = time.monotonic()
+            changed = wanted != self._wanted
+            if changed:
+                self._reopen_seconds = _REOPEN_SECONDS
+            missing = not changed and bool(wanted - self._copies.keys() - self._refused)
+            due_at = self._confirm_at
+            if missing:
+                due_at += self._reopen_seconds - _CONFIRM_SECONDS
+            if changed or (wanted and now >= due_at):
+                if missing:
+                    self._reopen_seconds = min(2 * self._reopen_seconds, _CONFIRM_SECONDS)
+                self._confirm_at = now + _CONFIRM_SECONDS
                 self._wanted = wanted
                 self._interrupt.set()
                 self._changed.notify_all()
