@@ -98,6 +98,8 @@ class PaneMachine:
         self._combiner = combiner
         self._trigger = windowing.trigger
         self._kind = windowing.windows
+        self._by_count = isinstance(windowing.windows, CountWindows)
+        self._lateness = windowing.lateness
 
     def add(self, key: KeyState, elements: Iterable[Element], at: At) -> Outcome:
         """Take one batch of elements of one key, then ask the triggers of the windows in it."""
@@ -176,10 +178,10 @@ class PaneMachine:
         return At(watermark, clock)
 
     def _end(self, window: Window) -> int:
-        return END if isinstance(self._kind, CountWindows) else window[1]
+        return END if self._by_count else window[1]
 
     def _expiry(self, window: Window) -> int:
-        return plus(self._end(window), self._windowing.lateness)
+        return plus(END if self._by_count else window[1], self._lateness)
 
     def _scene(self, window: Window, at: At) -> Scene:
         return Scene(at.clock, at.watermark >= self._end(window))

@@ -12,7 +12,6 @@ __all__ = ["decode", "encode", "pack", "unpack"]
 _VERSION = 1
 _BIG_INT, _BIG_KEYS = 1, 2
 """The codes of whole numbers that 64 bits do not hold, and of dicts that have such keys."""
-_FIELDS = tuple(WindowState.__slots__)
 
 
 def _from_extension(code: int, data: memoryview) -> Any:
@@ -41,7 +40,18 @@ def decode(encoded: bytes) -> Any:
 def pack(key: KeyState) -> bytes:
     """Return the state as bytes that :func:`unpack` reads, also in a later release."""
     rows = [
-        [*window, *(getattr(state, name) for name in _FIELDS)]
+        (
+            *window,
+            state.held,
+            state.trigger,
+            state.unseen,
+            state.panes,
+            state.settled,
+            state.ended,
+            state.closed,
+            state.hold,
+            state.live,
+        )
         for window, state in key.windows.items()
     ]
     return encode([_VERSION, key.ordinal, rows])
@@ -61,8 +71,9 @@ def unpack(packed: bytes) -> KeyState:
 
 
 def _window_state(row: list[Any]) -> WindowState:
-    state = WindowState(**dict(zip(_FIELDS, row[2:], strict=True)))
-    state.live = [((start, end), value) for (start, end), value in state.live]
+    state = WindowState(*row[2:])
+    if state.live:
+        state.live = [((start, end), value) for (start, end), value in state.live]
     return state
 
 

@@ -26,9 +26,16 @@ class Several:
 
     def merge(self, held: list[Any], other: list[Any]) -> list[Any]:
         """Merge aggregate by aggregate."""
-        pairs = zip(self._inner, held, other, strict=True)
-        return [each.merge(one, two) for each, one, two in pairs]
+        return list(map(_merge, self._inner, held, other))
 
     def result(self, held: list[Any]) -> list[Any]:
         """Return one result for each aggregate."""
-        return [each.result(one) for each, one in zip(self._inner, held, strict=True)]
+        return list(map(_result, self._inner, held))
+
+
+def _merge(combiner: Combiner[Any, Any, Any], held: Any, other: Any) -> Any:
+    return combiner.merge(held, other)
+
+
+def _result(combiner: Combiner[Any, Any, Any], held: Any) -> Any:
+    return combiner.result(held)

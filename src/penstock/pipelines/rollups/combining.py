@@ -28,6 +28,7 @@ from penstock.core.rollup.plainvalues import to_plain
 from penstock.core.rollup.reader import GroupKey
 from penstock.core.rollup.resolve import Rollup
 from penstock.core.schema import Scalar
+from penstock.pipelines.rollups.collection import collection_paused
 from penstock.pipelines.rollups.frame import (
     AHEAD,
     CLOCK,
@@ -77,7 +78,9 @@ class Combining:
             own = rows
             if len(partitions) > 1:
                 own = rows.filter(pc.equal(rows.column(PARTITION), partition))
-            yield self._packed(_Source(self.rollup, str(partition), own))
+            with collection_paused():
+                packed = self._packed(_Source(self.rollup, str(partition), own))
+            yield packed
 
     def _packed(self, source: "_Source") -> pa.RecordBatch:
         count = len(self.buckets)

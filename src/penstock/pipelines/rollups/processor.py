@@ -1,6 +1,7 @@
 """The pane machine in Spark's state store: one bucket for each of its partitions."""
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from penstock.core.panes.panecounts import AHEAD, LATE, PANE_KINDS, pane_counts
 from penstock.core.panes.times import BEGINNING
 from penstock.core.rollup.resolve import Rollup
 from penstock.core.rollup.wire import Destination, OutgoingRecord, PaneWire
+from penstock.pipelines.rollups.collection import collection_paused
 from penstock.pipelines.rollups.combining import PAYLOAD
 
 __all__ = [
@@ -55,10 +57,11 @@ class PaneProcessor(StatefulProcessor):
         self, _key: Any, rows: Iterator[Any], _timer_values: Any
     ) -> Iterator[pd.DataFrame]:
         """Let the bucket take everything that came for it in this batch."""
-        came = [unpack_arrivals(each) for frame in rows for each in frame[PAYLOAD]]
-        wire = PaneWire(self._rollup, self._to)
-        for given in self.take(self._rollup, came):
-            yield outgoing([*wire.records(given), told(given)])
+        with collection_paused():
+            came = [unpack_arrivals(each) for frame in rows for each in frame[PAYLOAD]]
+            wire = PaneWire(self._rollup, self._to)
+            for given in self.take(self._rollup, came):
+                yield outgoing([*wire.records(given), told(given)])
 
     def take(self, rollup: Rollup, came: Iterable[Arrivals]) -> Iterator[Given]:
         """Yield what the bucket gives for these arrivals, in slices, its state written back.
@@ -110,10 +113,14 @@ def _fact(fact: str) -> Column:
 def outgoing(records: Iterable[OutgoingRecord]) -> pd.DataFrame:
     """Return records as a frame with the columns that Spark's Kafka sink takes."""
     names = ["topic", "key", "value", "headers"]
-    rows = [
-        (*row[:3], [{"key": name, "value": text} for name, text in row.headers]) for row in records
-    ]
+    rows = [(*row[:3], _headers(row.headers)) for row in records]
     return pd.DataFrame(rows, columns=names, dtype=object)
+
+
+@lru_cache(maxsize=1024)
+def _headers(given: tuple[tuple[str, bytes], ...]) -> list[dict[str, Any]]:
+    """Return headers as Spark takes them; few panes have any of their own."""
+    return [{"key": name, "value": text} for name, text in given]
 
 
 class _MapStore:
