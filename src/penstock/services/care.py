@@ -4,7 +4,7 @@ A transaction is open from its first output to its commit, and a call of the use
 counts. Whoever is alone in one cannot outlive it: the transaction begins behind the call.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from penstock.backbone.logrecord import Offsets, Partition
 
@@ -25,6 +25,10 @@ class Care:
     def __bool__(self) -> bool:
         """Return whether care is to be taken."""
         return self._timers or bool(self._until)
+
+    def needed(self, held: Collection[Partition]) -> bool:
+        """Return whether it matters now: what is held to be tried again does not come."""
+        return self._timers or any(partition not in held for partition in self._until)
 
     def learn(self, reached: Offsets) -> None:
         """Hear how far the work had come that was too long for its transaction."""

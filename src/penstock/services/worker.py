@@ -207,10 +207,11 @@ class Worker:
         while not self._site.stop.is_set():
             self._settle(consumer)
             self._keep_membership(monotonic() - asked)
-            count = 1 if self._care else portion.count
+            careful = self._careful()
+            count = 1 if careful else portion.count
             records = consumer.consume(count, self._wait(pace.commit_at))
             now = asked = monotonic()
-            deadline = now if self._care else now + self._slice
+            deadline = now if careful else now + self._slice
             if records:
                 pace.took(now, backlog=len(records) >= count)
                 handled = self._handle(records, deadline=deadline)
@@ -227,7 +228,7 @@ class Worker:
                 self._look_up(consumer)
                 if self._skip_marks(consumer):
                     pace.took(now, backlog=False)
-            if now >= pace.commit_at or self._full() or self._care:
+            if now >= pace.commit_at or self._full() or careful:
                 if now >= snapshot_at:
                     snapshot_at = now + settings.snapshot_interval.total_seconds()
                     self.disk.snapshot(self.assignment.tasks())
@@ -289,6 +290,12 @@ class Worker:
         since, limit = self._uncommitted_since, self._settings.transaction_timeout / _CAREFUL
         if self._exact and since is not None and monotonic() - since > limit.total_seconds():
             self._care.learn(reached)
+
+    def _careful(self) -> bool:
+        """Return whether one thing is handled at a time, and committed."""
+        if not self._care:
+            return False
+        return self._care.needed({at for task in self.assignment.tasks() for at in task.holds})
 
     def _progress(self) -> Mapping[Partition, int | None]:
         """Return the position of every partition of this worker, None where it is not up yet."""

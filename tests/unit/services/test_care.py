@@ -29,3 +29,11 @@ def test_care_is_taken_until_every_timer_that_was_due_has_gone_off():
     assert care
     care.passed({}, timers_due=False)
     assert not care
+
+
+def test_a_record_that_is_tried_again_does_not_make_the_others_wait_for_care():
+    care = Care()
+    care.learn({ZERO: 16})
+    care.passed({ZERO: 5}, timers_due=False)
+    assert care.needed(())
+    assert not care.needed({ZERO})
