@@ -43,7 +43,7 @@ DEVICES = 20
 FEED = 20
 """Readings sent at a time, so that there are many batches."""
 LAST_FEED = 500
-WAIT_SECONDS = 120
+WAIT_SECONDS = 200
 
 
 @record(key="word")
