@@ -24,7 +24,7 @@ def port():
 
 def ask(page, path):
     try:
-        with urllib.request.urlopen(page.address + path, timeout=5) as answer:  # noqa: S310 - our own
+        with urllib.request.urlopen(page.address + path, timeout=60) as answer:  # noqa: S310 - our own
             return answer.status, answer.read()
     except urllib.error.HTTPError as error:
         with error:
