@@ -22,6 +22,7 @@ KITS = [
         "pipelinescenarios.py",
         "equivalencescenarios.py",
         "valuescenarios.py",
+        "windowscenarios.py",
     )
 ]
 BY_NAME = {name: kit for kit in KITS for name in kit.SCENARIOS}
