@@ -354,7 +354,8 @@ def by_codec(
 ) -> list[dict[str, Any] | None]:
     """Return each row's record as plain values, None where it is to be refused.
 
-    That is the codec's word, and natively also that bytes are UTF-8 in fields nobody declared.
+    That is the codec's word, but natively bytes are UTF-8 in fields nobody declared too, and a
+    decimal that is a JSON number has no exponent.
     """
     codec = JsonCodec(data.record, max_bytes=data.topic.max_record_bytes)
 
@@ -363,6 +364,8 @@ def by_codec(
             if natively and data is riches:
                 (row[1] or b"").decode()
             found = plain_values(codec.accept(*row))
+            if natively and data is riches and _has_exponents(row[1] or b""):
+                return None
         except (DataError, UnicodeDecodeError):
             return None
         if data is riches:
@@ -370,6 +373,16 @@ def by_codec(
         return found
 
     return [one(row) for row in rows]
+
+
+def _has_exponents(value: bytes) -> bool:
+    """Whether a decimal of a rich record is a JSON number with an exponent."""
+    found = json.loads(value, parse_float=lambda text: text.lower() if "e" in text.lower() else 0)
+    decimals = [found.get("price"), *(found.get("prices") or {}).values()]
+    numbers = [each for each in decimals if isinstance(each, str)]
+    quoted = json.loads(value, parse_float=lambda _: 0)
+    texts = [quoted.get("price"), *(quoted.get("prices") or {}).values()]
+    return numbers != [each for each in texts if isinstance(each, str)]
 
 
 def plain_values(value: Any) -> Any:

@@ -125,6 +125,17 @@ def test_every_hostile_value_is_a_dead_letter_or_passes_gate_writer_lake_and_que
     assert (found - wanted, wanted - found) == (Counter(), Counter())
 
 
+def test_the_gate_without_python_gives_the_same_verdicts_where_it_promises_to(spark):
+    random = Random(SEED + 1)
+    rows = [hostile.with_key(hostile.payload(random)) for _ in range(COUNT // 2)]
+    rows = [row for row in rows if hostile.is_plain(row[1])]
+    expected = [hostile.accepted(row) for row in rows]
+    given = spark.createDataFrame(rows, "key binary, value binary").coalesce(1)
+    found = judged(given, hostile.samples, natively=True).select(REFUSED).collect()
+
+    assert difference(rows, expected, [row[0] for row in found]) == []
+
+
 def difference(rows: list[Any], expected: list[Any], refused: list[bool]) -> list[str]:
     """Return the payloads that the gate and the codec judge otherwise."""
     return [

@@ -154,7 +154,9 @@ def _read_scalar(place: Place, kind: Scalar | Choice) -> Reading:
     if word in _TEXT_TYPES:
         typed, raw = text, place.get("string")
     elif word == "decimal":
-        typed, raw = any_of(text, number), place.get("string")
+        # Of a number with an exponent, or of many digits, Spark has kept a double: not its digits.
+        exact = f"substring_index({place.json_type}, '(', 1) in ('BIGINT', 'DECIMAL')"
+        typed, raw = any_of(text, exact), place.get("string")
     elif word == "float":
         typed, raw = number, place.get("double")
     elif word == "int":

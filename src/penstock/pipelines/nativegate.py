@@ -4,9 +4,11 @@ The verdict deviates from the codec's only here, always by refusing what the cod
 for the last:
 
 - bytes that are not UTF-8 in a field nobody declared, unless the record type is plain;
+- decimals that are JSON numbers (not texts) with an exponent or more than 38 digits;
+- records that name a field twice, unless the record type is plain;
 - JSON nested very deep, or numbers with more than 1,000 digits, in a field nobody declared;
-- in a record that names a field twice only the last one is looked at, and if that should be a
-  text, a number there may pass for one.
+- in a record of a plain type that names a field twice only the last one is looked at, and if that
+  should be a text, a number there may pass for one.
 """
 
 from collections.abc import Mapping
