@@ -1,10 +1,12 @@
 """Lake tables: kept in shape under their writers, read by others and as they were."""
 
 import json
+import os
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import deltalake
@@ -17,7 +19,7 @@ from penstock.core.settings import LakeSettings, Settings
 from penstock.errors import ConfigurationError
 from penstock.pipelines.laketable import lake_rows, make_table, stored_rows
 from penstock.pipelines.snapshot import Snapshot, changes
-from penstock.pipelines.upkeep import MANY_FILES, maintain, upkeep_session
+from penstock.pipelines.upkeep import LONGEST_WRITE, MANY_FILES, maintain, upkeep_session
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(500)]
 
@@ -167,9 +169,26 @@ def test_days_expire_whole_and_old_files_go_when_no_version_of_the_history_needs
     assert str(maintain(session, data, path, now=NOW, clean=False)) == "nothing to do"
     was = spark.read.format("delta").option("versionAsOf", 2).load(path)
     assert sorted(row.id for row in was.select("id").collect()) == [1, 2, 3, 4]
-    make_table(spark, replace(data, history=timedelta()), path)
-    assert maintain(session, data, path, now=NOW).removed_files == 2
+    briefly = replace(data, history=timedelta())
+    make_table(spark, briefly, path)
+    assert maintain(session, briefly, path, now=NOW).removed_files == 2
     assert ids(path) == Counter([1, 3])
+
+
+def test_files_of_a_write_that_takes_longer_than_the_history_stay(spark, lake):
+    data, path = replace(lake[0], history=timedelta(hours=1)), lake[1]
+    make_table(spark, data, path)
+    add(spark, data, path, ("a", NOW, 1))
+    ages = {"under-way": LONGEST_WRITE / 2, "left-by-a-crash": LONGEST_WRITE * 2}
+    for name, age in ages.items():
+        file = Path(path, f"{name}.parquet")
+        file.write_bytes(b"written, and not committed")
+        os.utime(file, times=(then := (NOW - age).timestamp(), then))
+
+    assert maintain(upkeep_session(spark), data, path, now=NOW).removed_files == 1
+
+    assert [name for name in ages if Path(path, f"{name}.parquet").exists()] == ["under-way"]
+    assert ids(path) == Counter([1])
 
 
 def test_two_upkeeps_at_once_lose_and_double_nothing(spark, lake):

@@ -5,15 +5,18 @@
   with fewer it does not pay. Files that have grown past that are never rewritten again, so a pass
   rewrites at most that much for every :data:`MANY_FILES` files. Rows stay the same, and readers
   who follow the table are told so.
-- **Old files**, which no version within the table's history needs, are deleted.
+- **Old files**, which no version within the table's history needs, are deleted: at once those that
+  the log of the table says are removed, and after :data:`LONGEST_WRITE` those that it does not
+  name. The latter are what a crash left, or what a write under way has written and not committed.
 
 None of it meets a writer that appends: Delta lets both through. Two upkeeps of one table may meet;
 the later one tries again, a few times, and then leaves it to its next turn.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from py4j.protocol import Py4JError
@@ -27,20 +30,35 @@ from penstock.pipelines.failures import first_lines
 from penstock.pipelines.laketable import is_conflict, table_exists, table_sql
 from penstock.pipelines.session import session_beside
 from penstock.pipelines.snapshot import PartitionFiles, Snapshot, changes
-from penstock.pipelines.sqltext import any_of, name
+from penstock.pipelines.sqltext import Sql, any_of, name
 
-__all__ = ["MANY_FILES", "SMALL_BYTES", "Upkept", "maintain", "to_compact", "upkeep_session"]
+__all__ = [
+    "LONGEST_WRITE",
+    "MANY_FILES",
+    "SMALL_BYTES",
+    "Upkept",
+    "maintain",
+    "to_compact",
+    "upkeep_session",
+]
 
 MANY_FILES = 16
 SMALL_BYTES = 32 << 20
 _LARGE_BYTES = 128 << 20
 """How large the files are that compaction makes."""
+LONGEST_WRITE = timedelta(days=7)
+"""How long a write may take from its first file to its commit."""
 _PARTITIONS_AT_ONCE = 64
 _ATTEMPTS = 3
+_SHORT_LOG = "DELTA_CANNOT_VACUUM_LITE"
 
 _SETTINGS = {
     "spark.databricks.delta.optimize.minFileSize": str(SMALL_BYTES),
     "spark.databricks.delta.optimize.maxFileSize": str(_LARGE_BYTES),
+    # Delta would pass over RETAIN, and take the table's history for all files.
+    "spark.databricks.delta.vacuum.retentionWindowIgnore.enabled": "false",
+    # The history that is declared counts, also where the table still has a longer one.
+    "spark.databricks.delta.retentionDurationCheck.enabled": "false",
     # Listing a table is not worth thousands of tasks.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
 }
@@ -153,7 +171,24 @@ class _Steps:
 
     def clean(self) -> int:
         """Delete files that no version of the table's history needs; return how many."""
-        self._spark.sql(f"vacuum {self._table}")
+        history = self._data.history
+        hours = math.ceil(max(history, LONGEST_WRITE) / timedelta(hours=1))
+        removed = self._vacuumed(f"retain {hours} hours")
+        # The other way round, directories that are left empty would count as files.
+        return removed + (self._removed_by_log() if history < LONGEST_WRITE else 0)
+
+    def _removed_by_log(self) -> int:
+        """Delete the files that commits before the history have removed."""
+        try:
+            return self._vacuumed("lite")
+        except (PySparkException, Py4JError) as error:
+            # After a pause the log is too short to tell: they go when all old files go.
+            if _SHORT_LOG not in str(error):
+                raise
+            return 0
+
+    def _vacuumed(self, how: Sql) -> int:
+        self._spark.sql(f"vacuum {self._table} {how}")
         (last, *_) = changes(self._spark, self._path, limit=1)
         return last.metric("numDeletedFiles") if last.operation == "VACUUM END" else 0
 
