@@ -162,9 +162,10 @@ class ValueCells(Cells):
         # Chosen once: these run for every record, and most states are a number without an expiry.
         quick = self.codec.plain and spec.ttl is None
         self.read: Callable[..., Any] = self.values.get if quick else self._read
-        self.write: Callable[[Here, Any], None] = self._write_plain if quick else self._write
+        plain = self._write_text if spec.type is str else self._write_number
+        self.write: Callable[[Here, Any], None] = plain if quick else self._write
         self._refuses = self.codec.refuses
-        self._whole = self.codec.hold if spec.type is float else None
+        self._kind = spec.type
 
     def handle(self, here: Here) -> State[Any]:
         """Return what the user's code gets."""
@@ -185,15 +186,28 @@ class ValueCells(Cells):
     def _write(self, here: Here, value: Any) -> None:
         self.put(here, here.key, self.codec.hold(value))
 
-    def _write_plain(self, here: Here, value: Any) -> None:
+    def _write_text(self, here: Here, value: Any) -> None:
         if refusal := self._refuses(value):
             raise TypeError(refusal)
         key, values = here.key, self.values
-        if len(key) > _LARGE or type(value) is str:
+        if len(key) > _LARGE or len(value) > _LARGE:
             self.put(here, key, value)
             return
         here.undo.append((self, key, values.get(key, ABSENT)))
-        values[key] = value if self._whole is None else self._whole(value)
+        values[key] = value
+        self.changed.add(key)
+
+    def _write_number(self, here: Here, value: Any) -> None:
+        if type(value) is not self._kind:
+            value = self.codec.hold(value)
+        elif refusal := self._refuses(value):
+            raise TypeError(refusal)
+        key, values = here.key, self.values
+        if len(key) > _LARGE:
+            self.put(here, key, value)
+            return
+        here.undo.append((self, key, values.get(key, ABSENT)))
+        values[key] = value
         self.changed.add(key)
 
 

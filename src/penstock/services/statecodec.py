@@ -42,8 +42,9 @@ RENAME_HINT = (
 )
 _MOST_ESCAPED = 6
 """A character of a text is at most so many bytes in JSON for each that it is in UTF-8."""
-_INT_LIMIT = 10**4000
-"""Python reads no longer numbers."""
+_MOST_DIGITS = 4000
+"""Python reads no numbers that are much longer."""
+_LEAST_INT, _MOST_INT = -(10**_MOST_DIGITS), 10**_MOST_DIGITS
 _ENCODER = msgspec.json.Encoder()
 _ROUND_TRIP_FAILURES = (msgspec.MsgspecError, TypeError, ValueError, RecursionError)
 
@@ -175,11 +176,11 @@ def _exactly(kind: type) -> Callable[[Any], str | None]:
 
 
 def _is_int(value: Any) -> str | None:
-    if type(value) is not int:
-        return f"a state of int was given {type(value).__name__}"
-    if -_INT_LIMIT < value < _INT_LIMIT:
-        return None
-    return "a state of int was given a number of more than 4000 digits"
+    if type(value) is int:
+        if _LEAST_INT < value < _MOST_INT:
+            return None
+        return f"a state of int was given a number of more than {_MOST_DIGITS} digits"
+    return f"a state of int was given {type(value).__name__}"
 
 
 def _is_float(value: Any) -> str | None:
