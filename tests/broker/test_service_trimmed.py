@@ -26,6 +26,7 @@ def test_records_that_were_fetched_before_a_gap_are_handled_and_not_skipped(kafk
     def note(word: kit.Word) -> None:
         begun.set()
         assert trimmed.wait(kit.PATIENCE)
+        threading.Event().wait(0.01)  # slow, so that records wait in the client all the time
         handled.append(int(word.word.partition("-")[0]))
 
     Topics(kafka).declare(app.graph.topics())
