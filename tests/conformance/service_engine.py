@@ -30,6 +30,7 @@ from penstock.core.codec import JsonCodec
 from penstock.core.graph import Service
 from penstock.core.panes.machine import Windowing
 from penstock.core.panes.times import END
+from penstock.core.settings import ServiceSettings
 from penstock.services.delivery import ExactlyOnce
 from penstock.services.panestep import PaneStep
 from penstock.services.shelf import Shelf, open_shelf
@@ -130,6 +131,7 @@ class ServiceEngine:
             transactional_id=f"{self._graph.app}.task",
             group=lambda: memberless(f"{self._graph.app}.group"),
             limits=SendLimits(),
+            timeout=ServiceSettings().transaction_timeout,
         )
         task = Task(
             self._graph,
