@@ -272,6 +272,8 @@ class Bucket:
         """Note that a key changed, and list it if it waits for an earlier moment than before."""
         self._dirty.add(key)
         wakes = self._machine.wakes(entry.state) if entry.state.windows else _NOWHERE
+        # What is due and has nothing to give yet is looked at again later, not for ever now.
+        wakes = At(max(wakes.watermark, now.watermark + 1), max(wakes.clock, now.clock + 1))
         watermark, clock = entry.listed
         # A listing that is due was taken out of its slot just now.
         watermark = NEVER if watermark <= now.watermark else watermark

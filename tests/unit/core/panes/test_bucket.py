@@ -12,7 +12,7 @@ from penstock.core.panes.arrivals import Arrivals, pack_arrivals, unpack_arrival
 from penstock.core.panes.bucket import Bucket, MemoryStore
 from penstock.core.panes.machine import KeyState, PaneMachine, Partial, Windowing
 from penstock.core.panes.packing import decode, encode
-from penstock.core.panes.times import At
+from penstock.core.panes.times import END, At
 from penstock.core.panes.triggers import DEFAULT, AfterCount, AfterDelay, AfterWatermark, Repeat
 from penstock.core.panes.watermark import Watermark, WatermarkRule
 from penstock.core.panes.windows import (
@@ -275,3 +275,11 @@ def test_whole_numbers_of_any_size_are_kept():
         "small": [1, -1, 2**63, True, None, 0.5, b"x"],
     }
     assert decode(encode(held)) == held
+
+
+def test_a_window_without_an_end_is_not_looked_at_for_ever_at_the_end_of_time():
+    machine = PaneMachine(Windowing(windows=GlobalWindow(), lateness=END), Collect())
+    bucket = Bucket(machine, WatermarkRule(), MemoryStore())
+    bucket.take([Arrivals(clock=0, newest=3, elements={b"a": [(3, 3)]})])
+    assert [pane.value for _, pane in bucket.take([Arrivals(clock=0, newest=END)]).panes] == [[3]]
+    assert not bucket.pending
