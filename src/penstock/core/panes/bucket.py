@@ -121,6 +121,7 @@ class Bucket:
             self._mark.sources = {name: SourceTime(*found) for name, found in sources.items()}
             for kind, waiting in self._waiting.items():
                 waiting.load(slots[kind])
+            self._come()
 
     @property
     def watermark(self) -> int:
@@ -172,6 +173,7 @@ class Bucket:
                 self._mark.see(each.source, each.newest, self._clock)
         given.newest = self.newest
         now = self._now()
+        self._come()
         given.watermark = now.watermark
         for key, entry in touched.items():
             given.take(key, self._machine.advance(entry.state, now))
@@ -224,6 +226,10 @@ class Bucket:
             self._mark.value = max(self._mark.value, self._clock)
             return At(self._mark.value, self._clock)
         return At(self._mark.at(self._clock), self._clock)
+
+    def _come(self) -> None:
+        """Let those that come to wait do so as of now."""
+        self._waiting["w"].now, self._waiting["c"].now = self._mark.value, self._clock
 
     def _touched(self, key: bytes, past: At | None, given: Given) -> _Entry:
         entry = self._entry(key)

@@ -1,8 +1,10 @@
 """Keys that wait for moments: in a store by slot, in chunks, and lately in memory.
 
-A moment's slot is its second; where there would be too many slots, new ones are wider. A key is
-appended once for each moment it waits for, and nothing is sorted. When a slot is due, its chunks
-are read and deleted one at a time, so that whoever asks can stop between any two of them.
+A moment's slot is its second; far ahead slots are wider, so that there are few of them however far
+ahead keys wait. A key is appended once for each moment it waits for, and nothing is sorted. When a
+slot is due, its chunks are read and deleted one at a time, so that whoever asks can stop between
+any two of them. Keys of a wide slot that wait on go to narrower ones (a hierarchical timing wheel),
+so a key is read a few times before its moment, not each time that the watermark moves.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,17 +12,18 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
 from penstock.core.panes.packing import decode, encode
-from penstock.core.panes.times import NEVER
+from penstock.core.panes.times import BEGINNING, NEVER
 
 if TYPE_CHECKING:
     from penstock.core.panes.bucket import Store
 
-__all__ = ["CHUNK_KEYS", "MAX_SLOTS", "SLOT", "Waiting"]
+__all__ = ["CHUNK_KEYS", "SLOT", "SLOTS_OF_A_WIDTH", "Waiting"]
 
 SLOT = 1_000_000
 """Moments of one slot: a second of microseconds."""
-MAX_SLOTS = 4096
-"""So many slots are of that width; those that come on top are ever wider."""
+SLOTS_OF_A_WIDTH = 256
+"""So many slots from now on are of that width; up to four times as far ahead they are four times
+as wide, and so on: 2,000 slots for a year, 3,200 for all of time."""
 CHUNK_KEYS = 2_000
 """The most keys of one chunk: of one record of the store."""
 
@@ -39,13 +42,12 @@ class Waiting:
         """By slot: how many chunks it has in the store."""
         self._lately: dict[int, list[list[Row]]] = {}
         """By slot: chunks that are not in the store yet."""
-        self._later: dict[int, list[Row]] = {}
-        """Rows of a slot that is due in part, which go on waiting."""
         self._firsts: dict[int, int] = {}
         """By slot: the first moment that a key in it waits for, or an earlier one."""
         self._order: list[tuple[int, int]] = []
         """First moments with their slots, as a heap; those that are not the slot's any more too."""
-        self._width = SLOT
+        self.now = BEGINNING
+        """The last moment that has come; slots are the wider the further they are from it."""
 
     def load(self, slots: Mapping[int, Sequence[int]]) -> None:
         """Begin with what :meth:`slots` gave."""
@@ -75,39 +77,33 @@ class Waiting:
 
     def add(self, moment: int, key: bytes) -> None:
         """Let a key wait for a moment."""
-        slot = moment - moment % self._width
-        chunks = self._lately.get(slot)
-        if chunks is None:
-            if slot not in self._firsts:
-                slot = self._new_slot(moment)
-            chunks = self._lately.setdefault(slot, [[]])
-        if len(chunks[-1]) >= CHUNK_KEYS:
-            chunks.append([])
-        chunks[-1].append((moment, key))
-        self._expect(slot, moment)
+        self._file(self._slot(moment), (moment, key))
 
     def due(self, moment: int) -> list[bytes]:
         """Return some of the keys that wait for a moment which has come; none: nobody does.
 
         They wait no longer.
         """
+        self.now = moment
         while self.is_due(moment):
             slot = self._order[0][1]
             rows = self._next_chunk(slot)
             if rows is None:
-                self._end(slot)
+                heappop(self._order)
+                del self._firsts[slot]
                 continue
-            if later := [row for row in rows if row[0] > moment]:
-                self._later.setdefault(slot, []).extend(later)
-            if keys := [key for waits_for, key in rows if waits_for <= moment]:
+            keys = []
+            for row in rows:
+                if row[0] <= moment:
+                    keys.append(row[1])
+                else:
+                    self._wait_on(row, slot)
+            if keys:
                 return keys
         return []
 
     def flush(self) -> None:
         """Write what is in memory as further chunks."""
-        for slot, later in self._later.items():
-            self._lately.setdefault(slot, []).extend(_cut(later))
-        self._later.clear()
         for slot, chunks in self._lately.items():
             count = self._chunks.get(slot, 0)
             for rows in chunks:
@@ -116,12 +112,26 @@ class Waiting:
             self._chunks[slot] = count
         self._lately.clear()
 
-    def _new_slot(self, moment: int) -> int:
-        if len(self._firsts) >= MAX_SLOTS:
-            self._width *= _WIDER
-        elif len(self._firsts) < MAX_SLOTS // 2:
-            self._width = SLOT
-        return moment - moment % self._width
+    def _slot(self, moment: int) -> int:
+        width, ahead = SLOT, moment - self.now
+        while ahead >= width * SLOTS_OF_A_WIDTH:
+            width *= _WIDER
+        return moment - moment % width
+
+    def _wait_on(self, row: Row, drained: int) -> None:
+        """Let a row of a slot that is being drained go on waiting, in another slot."""
+        slot = self._slot(row[0])
+        # Not into the one that is drained: it would come round again and again.
+        self._file(self.now + 1 if slot == drained else slot, row)
+
+    def _file(self, slot: int, row: Row) -> None:
+        chunks = self._lately.get(slot)
+        if chunks is None:
+            chunks = self._lately[slot] = [[]]
+        if len(chunks[-1]) >= CHUNK_KEYS:
+            chunks.append([])
+        chunks[-1].append(row)
+        self._expect(slot, row[0])
 
     def _expect(self, slot: int, moment: int) -> None:
         if moment < self._firsts.get(slot, NEVER + 1):
@@ -144,17 +154,5 @@ class Waiting:
             return rows
         return None
 
-    def _end(self, slot: int) -> None:
-        """Let a slot go whose chunks were all seen, but for the rows that go on waiting."""
-        heappop(self._order)
-        del self._firsts[slot]
-        if later := self._later.pop(slot, []):
-            self._lately[slot] = _cut(later)
-            self._expect(slot, min(waits_for for waits_for, _ in later))
-
     def _name(self, slot: int, number: int) -> bytes:
         return f"{self._kind}{slot}.{number}".encode()
-
-
-def _cut(rows: list[Row]) -> list[list[Row]]:
-    return [rows[start : start + CHUNK_KEYS] for start in range(0, len(rows), CHUNK_KEYS)]

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.panes.bucket import MemoryStore
-from penstock.core.panes.waiting import CHUNK_KEYS, MAX_SLOTS, SLOT, Waiting
+from penstock.core.panes.packing import decode
+from penstock.core.panes.waiting import CHUNK_KEYS, SLOT, Waiting
 
 SECOND = SLOT
 moments = st.integers(-20, 20).map(lambda half: half * SECOND // 2)
@@ -75,11 +76,51 @@ def test_however_far_apart_moments_are_the_number_of_slots_is_bounded():
     for moment, key in plain:
         found.add(moment, key)
     found.flush()
-    assert len(found.slots()) < MAX_SLOTS + 50
+    assert len(found.slots()) < 4096
     for moment in sorted(chance.sample([moment for moment, _ in plain], 20)):
         due = sorted(key for waits_for, key in plain if waits_for <= moment)
         plain = [row for row in plain if row[0] > moment]
         assert sorted(all_due(found, moment)) == due
+
+
+class CountingStore(MemoryStore):
+    """A store that counts the rows that are read from it."""
+
+    def __init__(self):
+        super().__init__()
+        self.rows_read = 0
+
+    def get(self, key):
+        found = super().get(key)
+        self.rows_read += len(decode(found))
+        return found
+
+
+def test_a_key_that_waits_for_hours_is_not_read_each_time_that_time_moves_on():
+    chance, store = random.Random(1), CountingStore()
+    found = Waiting("w", store)
+    added = 0
+    for now in range(14_000):
+        for moment in (now + 7_200, now + 7_200 + 100 * chance.random()):
+            found.add(int(moment * SECOND), b"%d" % added)
+            added += 1
+        all_due(found, now * SECOND)
+        found.flush()
+        assert len(found.slots()) < 4096
+    assert store.rows_read < 8 * added
+
+
+def test_keys_that_wait_on_are_not_read_again_for_each_slice_of_those_that_are_due():
+    chance, store = random.Random(1), CountingStore()
+    found = Waiting("w", store)
+    for number in range(100 * 100):
+        found.add(chance.randrange(SECOND), b"%d" % number)
+        if number % 100 == 0:
+            found.flush()
+    found.flush()
+    while found.due(SECOND // 2):
+        found.flush()
+    assert store.rows_read <= 100 * 100
 
 
 def test_letting_a_key_wait_costs_the_same_however_many_wait_already():
