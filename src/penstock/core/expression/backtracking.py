@@ -142,7 +142,11 @@ class _Places:
                 found = [self.walk(branch) for branch in branches]
                 firsts = set().union(*(begins for begins, _, _ in found))
                 lasts = set().union(*(ends for _, ends, _ in found))
-                return firsts, lasts, any(empty for _, _, empty in found)
+                empties = sum(empty for _, _, empty in found)
+                if empties > 1:
+                    # Two ways that take no character: with each such group there are twice as many.
+                    raise OverflowError
+                return firsts, lasts, empties == 1
             case Repeat(item, low, high):
                 return self._repeated(item, low, high)
         return set(), set(), True

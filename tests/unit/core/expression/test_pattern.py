@@ -114,6 +114,8 @@ def test_an_escape_before_anything_else_is_refused(pattern: str):
         (r"[0-9]+$", "1" * 100_000 + "x"),
         (r"^(([a-z])+.)+[A-Z]([a-z])+$", "a" * 100_000),
         (r"(.*)*x", "y" * 100_000),
+        ("^" + "(?:|)" * 60 + "x", "y"),
+        ("^" + "".join(f"(?:{chr(at)}?|{chr(at + 1)}?)" for at in range(256, 376, 2)) + "x", "y"),
     ],
 )
 def test_patterns_with_many_ways_through_a_text_end_on_long_ones(pattern: str, text: str):
@@ -140,6 +142,9 @@ def test_like_with_many_percent_signs_ends_on_long_texts(pattern: str):
         ("^(a|b)*$", False),
         ("^(a|a)(a|a)$", False),
         ("^a?a?a?b", False),
+        ("^(?:a|)(?:b|)c", True),
+        ("^(?:|)c", False),
+        ("^(?:a?|b?)c", False),
         ("[a-z]{1,100}x", False),
         ("^a{300}b{300}", False),
     ],
