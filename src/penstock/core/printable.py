@@ -33,6 +33,17 @@ _HIDDEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0d\uffa0"
     "\U000e0100-\U000e01ef]"
 )
+# Between letters of these kinds a joiner is seen: in emoji, and in Arabic and Indic scripts.
+_PICTURES = "\u2190-\u2bff\ufe0f\U0001f000-\U0001faff"
+_JOINING = "\u0620-\u065f\u066e-\u06d3\u0900-\u0dff\u1000-\u109f\u1780-\u17b3\u17b6-\u17dd"
+_JOINER = re.compile(
+    f"(?<=[{_PICTURES}])\u200d(?=[{_PICTURES}])|(?<=[{_JOINING}])[\u200c\u200d](?=[{_JOINING}])"
+)
+# Letters of Latin, Cyrillic, Chinese, Japanese and Korean of which there is nothing to look at.
+_USUAL = re.compile(
+    "[ -~\u00a0-\u00ac\u00ae-\u02ff\u0400-\u0482\u048a-\u052f\u3041-\u3096\u30a0-\u30ff"
+    "\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff5e]*"
+)
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _SPACE = "Zs"
 _BYTE, _WORD = 0x100, 0x10000
@@ -45,9 +56,10 @@ def printable(text: str, *, most: int = LINE_CHARACTERS) -> str:
     r"""Return a text as one line that can be shown: controls as escapes, the rest as it is.
 
     Escaped are control characters (ESC, line ends and tabs among them), what changes the direction
-    of a line, what is invisible, surrogates, and code points without a meaning; of combining marks
-    in a row only the first few stand. What is longer than ``most`` is cut, and says by how much.
-    What is printable already, and short enough, is returned as it is.
+    of a line, what is invisible (a joiner, unless it joins an emoji or letters of a script that has
+    them), surrogates, and code points without a meaning; of combining marks in a row only the first
+    few stand. What is longer than ``most`` is cut, and says by how much. What is printable already,
+    and short enough, is returned as it is.
 
     >>> printable("a\x1b[2Jb\n")
     'a\\x1b[2Jb\\n'
@@ -56,7 +68,7 @@ def printable(text: str, *, most: int = LINE_CHARACTERS) -> str:
     """
     gone = len(text) - most
     kept = text if gone <= 0 else text[:most]
-    if not (kept.isascii() and kept.isprintable()):
+    if not (kept.isprintable() if kept.isascii() else _USUAL.fullmatch(kept)):
         kept = "".join(_shown(kept))
     return kept if gone <= 0 else f"{kept}… (+{gone} characters)"
 
@@ -78,19 +90,28 @@ def json_printable(text: str) -> str:
     >>> json_printable('"a\u009b2J"')
     '"a\\u009b2J"'
     """
-    return text if text.isascii() and "\x7f" not in text else _BEYOND_ASCII.sub(_json_run, text)
+    harmless = "\x7f" not in text if text.isascii() else _USUAL.fullmatch(text)
+    return text if harmless else _BEYOND_ASCII.sub(_json_run, text)
 
 
 def _shown(text: str) -> Iterator[str]:
     marks = 0
-    for letter in text:
+    for at, letter in enumerate(text):
         if letter.isascii():
             marks = 0
             yield letter if letter.isprintable() else _escaped(letter)
             continue
+        if marks <= _MARKS and _joins(text, at):
+            yield letter
+            continue
         category = unicodedata.category(letter)
         marks = marks + 1 if category[0] == "M" else 0
         yield _escaped(letter) if marks > _MARKS or _hides(letter, category) else letter
+
+
+def _joins(text: str, at: int) -> bool:
+    """Whether a letter is a joiner, and of what stands as it is; it ends no row of marks."""
+    return _JOINER.match(text, at) is not None and unicodedata.category(text[at + 1])[0] != "M"
 
 
 def _hides(letter: str, category: str) -> bool:
@@ -108,7 +129,10 @@ def _escaped(letter: str) -> str:
 
 def _json_run(found: re.Match[str]) -> str:
     shown, marks = [], 0
-    for letter in found[0]:
+    for at, letter in enumerate(found[0]):
+        if marks <= _MARKS and _joins(found[0], at):
+            shown.append(letter)
+            continue
         category = unicodedata.category(letter)
         marks = marks + 1 if category[0] == "M" else 0
         escaped = marks > _MARKS or _hides(letter, category)
