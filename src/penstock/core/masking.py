@@ -10,18 +10,23 @@ __all__ = ["NAME_PATTERN", "TEXT_PATTERN", "names_secret", "without_secrets"]
 NAME_PATTERN = (
     r"(?i)secret|passw|passphrase|token|credential|jaas|authorization"
     r"|(access|account|api|private|encryption|signing|keystore)[._-]?key|[._-]sas([._-]|$)"
+    r"|[._-](pass|pwd|auth)$"
 )
 """A pattern for names, and for values that name a secret inside; Python's and Java's."""
 
+_WORDS = r"(password|passwd|pwd|secret|token|(account|access)[._-]?key)[\w.-]{0,40}"
+
 TEXT_PATTERN = (
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)"
-    r"|(?i:(password|secret|token)[\w.-]{0,40}=)(\x22[^\x22\\]*(\\.[^\x22\\]*)*\x22|[^\s,;)}\x22]+)"
-    r"|(?<=://)[^\s/@:]{1,256}:[^\s/@]{1,256}(?=@)"
+    rf"|(?i:{_WORDS}=|(?<=[?&])sig=)"
+    r"(\x22[^\x22\\]*(\\.[^\x22\\]*)*\x22|\x27[^\x27]*\x27|[^\s,;)}\x22]+)"
+    rf"|(?i:{_WORDS}(\x22: ?\x22[^\x22]*\x22|\x27: ?\x27[^\x27]*\x27))"
+    r"|(?<=://)[^\s/@:]{1,256}:[^\s/]{1,256}(?=@)"
 )
 """A pattern for secrets in running text: keys, ``password="..."``, the login of an address."""
 
 _NAME, _TEXT = re.compile(NAME_PATTERN), re.compile(TEXT_PATTERN)
-_INSIDE = re.compile(r"(?i)(password|secret|token)[\w.-]{0,40}=")
+_INSIDE = re.compile(rf"(?i){_WORDS}=|[?&]sig=|://[^\s/@:]{{1,256}}:[^\s/]{{1,256}}@")
 
 
 def names_secret(name: str, value: str = "") -> bool:

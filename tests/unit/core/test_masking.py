@@ -15,6 +15,9 @@ KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvg\nIBADAN\n-----END PRIVATE KEY-----"
         "spark.ssl.keyPassword",
         "spark.kafka.clusters.a.sasl.jaas.config",
         "spark.io.encryption.key",
+        "spark.cassandra.auth.pwd",
+        "spark.executorEnv.DB_PASS",
+        "spark.redis.auth",
     ],
 )
 def test_names_of_secrets_are_known(name):
@@ -23,10 +26,29 @@ def test_names_of_secrets_are_known(name):
 
 @pytest.mark.parametrize(
     "name",
-    ["spark.sql.shuffle.partitions", "spark.hadoop.fs.s3a.endpoint", "spark.sql.keyword.x"],
+    [
+        "spark.sql.shuffle.partitions",
+        "spark.hadoop.fs.s3a.endpoint",
+        "spark.sql.keyword.x",
+        "spark.authenticate",
+    ],
 )
 def test_other_names_are_shown(name):
     assert not names_secret(name)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "jdbc:mysql://me:open@store/db",
+        "jdbc:sqlserver://store;user=me;pwd=open",
+        "AccountName=me;AccountKey=open==",
+        "https://store/container?sv=2026&sig=open",
+    ],
+)
+def test_a_value_that_holds_a_secret_is_one_whatever_its_name(value):
+    assert names_secret("spark.hadoop.some.url", value)
+    assert "open" not in without_secrets(value)
 
 
 @pytest.mark.parametrize(
@@ -37,6 +59,10 @@ def test_other_names_are_shown(name):
         ('required username="me" password="a\\"b c";', 'required username="me" ***;'),
         ("ssl.key.password=open, a=b", "ssl.key.***, a=b"),
         ("https://me:open@mirror/x", "https://***@mirror/x"),
+        ("https://me:op@en@mirror/x", "https://***@mirror/x"),
+        ("{'sasl.password': 'open', 'a': 'b'}", "{'sasl.***, 'a': 'b'}"),
+        ('{"sasl.password":"open"}', '{"sasl.***}'),
+        ("password='open sesame' a", "*** a"),
         ("nothing to hide: a=b", "nothing to hide: a=b"),
     ],
 )
