@@ -5,16 +5,29 @@ modules of the application: functions, classes, UDFs and plain values. Not seen 
 packages do, and what is only found while it runs.
 """
 
+import re
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from datetime import date, timedelta, timezone
+from datetime import time as datetime_time
+from decimal import Decimal
+from enum import Enum
 from functools import partial
+from pathlib import PurePath
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
 
 __all__ = ["code_text"]
 
-_PLAIN = (str, bytes, int, float, complex, bool, type(None))
+_PLAIN = (
+    *(str, bytes, int, float, complex, bool, type(None)),
+    *(Decimal, date, datetime_time, timedelta, timezone, ZoneInfo, UUID, PurePath, Enum),
+)
+"""Types whose ``repr`` says all, and the same in every process."""
 _INSTALLED = tuple(
     path
     for name in ("stdlib", "platstdlib", "purelib", "platlib")
@@ -33,30 +46,44 @@ class _Walk:
     def __init__(self) -> None:
         self._seen: set[int] = set()
         self._kept: list[object] = []
+        self._inside: set[int] = set()
+        """Lists, tuples and dicts that are being read: one may hold itself."""
 
     def text(self, value: object) -> Iterator[str]:
         """Yield the text of anything that a function may name."""
         if isinstance(value, _PLAIN):
             yield repr(value)
-        elif isinstance(value, tuple | list):
-            for each in value:
-                yield from self.text(each)
+        elif isinstance(value, re.Pattern):
+            yield repr((value.pattern, value.flags))
         elif isinstance(value, set | frozenset):
             yield repr(sorted(map(repr, value)))
-        elif isinstance(value, dict):
-            for key, each in value.items():
-                yield repr(key)
-                yield from self.text(each)
+        elif isinstance(value, tuple | list | dict):
+            if id(value) not in self._inside:
+                self._inside.add(id(value))
+                yield from self._many(value)
+                self._inside.discard(id(value))
         elif id(value) not in self._seen and len(self._seen) < _LIMIT:
             self._seen.add(id(value))
             # Kept, so that no other object gets its id.
             self._kept.append(value)
             yield from self._object(value)
 
+    def _many(self, values: tuple[Any, ...] | list[Any] | dict[Any, Any]) -> Iterator[str]:
+        for each in values:
+            if isinstance(values, dict):
+                yield repr(each)
+                yield from self.text(values[each])
+            else:
+                yield from self.text(each)
+
     def _object(self, value: object) -> Iterator[str]:
         wrapped = getattr(value, "__wrapped__", None) or getattr(value, "func", None)
         if isinstance(value, partial):
             yield from self.text((value.args, value.keywords))
+        if is_dataclass(value) and not isinstance(value, type):
+            for field in fields(value):
+                yield field.name
+                yield from self.text(getattr(value, field.name, None))
         if isinstance(value, FunctionType):
             if _is_own(sys.modules.get(value.__module__)):
                 yield from self._function(value)

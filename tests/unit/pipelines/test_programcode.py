@@ -8,10 +8,23 @@ import pytest
 
 HELPER = "def doubled(x):\n    return x * {factor}\n"
 PROGRAM = """
+import re
 import helper
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
 from functools import partial
 LIMIT = {limit}
 MARKS = {{"c", "a", "b"}}
+SPAN, PRICE, WORD = timedelta(hours={hours}), Decimal("{price}"), re.compile("{word}")
+TREE = {{"below": []}}
+TREE["below"].append({{"above": TREE}})
+
+@dataclass(frozen=True)
+class Rule:
+    most: int
+
+RULE = Rule({most})
 
 class Wrapped:
     def __init__(self, func):
@@ -25,20 +38,22 @@ def over(x):
 
 def passing(frame):
     inner = lambda x: helper.doubled(x)
-    return over(frame), inner, x_in(frame, {{"x", "y", "z"}})
+    kept = SPAN, PRICE, WORD, TREE, RULE
+    return over(frame), inner, kept, x_in(frame, {{"x", "y", "z"}})
 
 def x_in(x, y):
     return [each for each in y if each in ("x", {constant})]
 """
+VALUES = {"limit": 1, "constant": 3, "hours": 1, "price": "1.0", "word": "a", "most": 1}
 
 
 @pytest.fixture
 def text(tmp_path):
     """Give the text of a program as a process of its own finds it."""
 
-    def run(*, limit=1, factor=2, constant=3, seed=0) -> str:
+    def run(*, factor=2, seed=0, **changed: object) -> str:
         (tmp_path / "helper.py").write_text(HELPER.format(factor=factor))
-        (tmp_path / "program.py").write_text(PROGRAM.format(limit=limit, constant=constant))
+        (tmp_path / "program.py").write_text(PROGRAM.format(**VALUES | changed))
         script = textwrap.dedent("""
             import program
             from penstock.pipelines.programcode import code_text
@@ -61,5 +76,5 @@ def text(tmp_path):
 def test_the_text_is_the_same_in_every_process_and_tells_every_change(text):
     before = text()
     assert text(seed=1) == before
-    changed = [text(limit=2), text(factor=3), text(constant=4)]
-    assert len({before, *changed}) == 4
+    changed = [text(factor=3), *(text(**{name: 7}) for name in VALUES)]
+    assert len({before, *changed}) == 8
