@@ -69,6 +69,7 @@ def find_positions(
     unread: Collection[Partition],
     group: str,
     owner: str,
+    delivery: Delivery,
 ) -> dict[Partition, int]:
     """Return where a task goes on: at the group's offsets, or at those that its state has kept.
 
@@ -104,7 +105,9 @@ def find_positions(
             found[partition] = was.offset
             continue
         skipped = was.offset < min(start, now.low)  # what retention deleted was left out
-        ahead = known.offsets_first and start > was.offset
+        # A service that promises it only now may have died before the state could say so.
+        offsets_first = known.offsets_first or delivery == "at_most_once"
+        ahead = offsets_first and start > was.offset
         if start != was.offset and not (skipped or ahead):
             raise _contradiction(partition, group=group, start=start, state=was.offset)
     return found

@@ -251,6 +251,7 @@ class Task:
             unread=unread,
             group=self._group,
             owner=self._owner,
+            delivery=self._promise,
         )
         self.resumed = {at: found[at] for at in found if found[at] != self.positions[at]}
         self.positions, self.committed = dict(found), dict(found)

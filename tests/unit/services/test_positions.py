@@ -15,9 +15,15 @@ def kept(offsets, *, inputs=INPUTS, delivery="exactly_once", owner="app/count"):
     return dump_positions(offsets, inputs, owner=owner, delivery=delivery)
 
 
-def found(starts, note, *, inputs=INPUTS, unread=()):
+def found(starts, note, *, inputs=INPUTS, unread=(), delivery="exactly_once"):
     return find_positions(
-        starts, note, inputs=inputs, unread=unread, group="app.count", owner="app/count"
+        starts,
+        note,
+        inputs=inputs,
+        unread=unread,
+        group="app.count",
+        owner="app/count",
+        delivery=delivery,
     )
 
 
@@ -57,6 +63,11 @@ def test_at_most_once_the_group_may_be_ahead_of_the_state_and_never_behind():
         found({WORDS: 5}, note)
 
 
+def test_a_service_that_becomes_at_most_once_may_die_before_its_state_knows():
+    note = kept({WORDS: 7}, delivery="exactly_once")
+    assert found({WORDS: 9}, note, delivery="at_most_once") == {WORDS: 9}
+
+
 def test_what_retention_deleted_and_was_left_out_is_no_contradiction():
     trimmed = INPUTS | {"words": Input(id="w", partitions=2, low=20)}
     assert found({WORDS: 20}, kept({WORDS: 7}), inputs=trimmed) == {WORDS: 20}
@@ -86,6 +97,7 @@ def test_the_state_of_another_service_that_has_the_same_name_on_the_log_is_refus
             unread=(),
             group="a.b.c",
             owner="a.b/c",
+            delivery="exactly_once",
         )
     assert raised.value.code == "state.owner"
 
