@@ -14,9 +14,13 @@ from penstock.core.place import did_you_mean
 from penstock.core.record import record_type
 from penstock.core.signature import Definition, Signature, method, read_definition
 from penstock.core.timer import Timer
+from penstock.core.units import duration_text
 from penstock.errors import Problem
 
-__all__ = ["service_problems"]
+__all__ = ["LONGEST_TTL", "service_problems"]
+
+LONGEST_TTL = timedelta(days=365_000)
+"""What is kept for longer is kept for ever: no instant says when it would expire."""
 
 
 def service_problems(graph: Graph) -> Iterator[Problem]:
@@ -210,6 +214,8 @@ def _never_lives(ttl: timedelta | None) -> str:
     """Say why a span is no time to live; empty: it is one, or there is none."""
     if isinstance(ttl, UnreadableSpan):
         return ttl.problem
+    if ttl is not None and ttl > LONGEST_TTL:
+        return f"{duration_text(ttl)} is longer than {duration_text(LONGEST_TTL)}: leave it out"
     return f"{ttl} is no time to live" if ttl is not None and ttl <= timedelta() else ""
 
 

@@ -326,6 +326,7 @@ SAID = {
     "retry-waits": (serve_again, {"first": "1m", "longest": "1s"}, "shorter than the first"),
     "ttl": (remember, {"span": "an hour"}, "ttl: 'an hour' is not a duration"),
     "ttl-nothing": (remember, {"span": "0s"}, "is no time to live"),
+    "ttl-endless": (remember, {"span": "4000000d"}, "is longer than 365000d"),
     "pipeline-trigger": (pipe, {"trigger": "10s"}, "trigger: '10s' is none"),
     "pipeline-output": (pipe, {"output": "apend"}, "output: there is no 'apend'"),
     "windows": (declare_window, {"windows": "1m"}, "'1m' is no kind of windows"),
