@@ -49,13 +49,14 @@ class JsonCodec(Generic[T]):
     def __init__(self, record: RecordType[T], *, max_bytes: int = DEFAULT_MAX_RECORD_BYTES) -> None:
         self._name = record.name
         self._max_bytes = max_bytes
-        self._decoder = msgspec.json.Decoder(record.cls)
+        self._read = msgspec.json.Decoder(record.cls).decode
         self._key = key_encoder(record.schema)
         self._check = record_check(record.schema)
         usual = zones(record.schema)
         self._zones = usual[0] if usual else None
         self._utc = usual[1] if usual else None
         self._odd_decimal = odd_decimal(record.schema)
+        self._checks = self._check is not None or self._odd_decimal is not None
 
     def encode(self, record: T) -> bytes:
         """Return the record as compact JSON, its fields in declared order."""
@@ -91,7 +92,7 @@ class JsonCodec(Generic[T]):
         if len(value) > self._max_bytes:
             raise self._too_large(len(value))
         try:
-            found = self._decoder.decode(value)
+            found = self._read(value)
         except msgspec.ValidationError as error:
             raise self._error(_validation_code(str(error)), str(error)) from error
         except msgspec.DecodeError as error:
@@ -100,7 +101,7 @@ class JsonCodec(Generic[T]):
             raise self._error("data.not-json", f"a text is not UTF-8: {error}") from error
         except RecursionError as error:
             raise self._error("data.too-deep", "the JSON is nested too deeply") from error
-        if self._zones is not None and self._zones(found) == self._utc:
+        if not self._checks or (self._zones is not None and self._zones(found) == self._utc):
             return found
         if self._check is not None and (reason := self._check(found)):
             raise self._error("data.invalid-value", reason)

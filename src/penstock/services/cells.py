@@ -25,6 +25,7 @@ ABSENT: Any = object()
 _LENGTH_BYTES = 4
 _LARGE = MAX_STATE_BYTES // 8
 """What is larger than this is measured as it is written."""
+_SIZED = (bytes, str)
 
 
 class Cells:
@@ -67,8 +68,8 @@ class Cells:
 
     def put(self, here: Here, place: bytes, held: Any) -> None:
         """Hold something, as part of a call; ValueError where it is too large."""
-        size = len(place) + (len(held) if isinstance(held, bytes | str) else 0)
-        if size > _LARGE:
+        size = len(held) if isinstance(held, _SIZED) else 0
+        if size + len(place) > _LARGE:
             check_size(f"the state {self.spec.name!r}", len(place) + len(self.codec.dump(held)))
         here.undo.append((self, place, self.values.get(place, ABSENT)))
         self.values[place] = held if self._lifetime is None else self._until_later(place, held)
@@ -146,7 +147,7 @@ class Cells:
         return swept
 
     def _until_later(self, place: bytes, held: Any) -> tuple[Any, int]:
-        expires = self._later()
+        expires = micros(self._clock()) + (self._lifetime or 0)
         self.expiries.add(place, expires)
         return held, expires
 
@@ -165,7 +166,7 @@ class ValueCells(Cells):
         plain = self._write_text if spec.type is str else self._write_number
         self.write: Callable[[Here, Any], None] = plain if quick else self._write
         self._refuses = self.codec.refuses
-        self._kind = spec.type
+        self._floats = spec.type is float
 
     def handle(self, here: Here) -> State[Any]:
         """Return what the user's code gets."""
@@ -198,10 +199,10 @@ class ValueCells(Cells):
         self.changed.add(key)
 
     def _write_number(self, here: Here, value: Any) -> None:
-        if type(value) is not self._kind:
-            value = self.codec.hold(value)
-        elif refusal := self._refuses(value):
+        if refusal := self._refuses(value):
             raise TypeError(refusal)
+        if self._floats:
+            value = float(value)
         key, values = here.key, self.values
         if len(key) > _LARGE:
             self.put(here, key, value)
@@ -239,7 +240,7 @@ class MapCells(Cells):
         super().__init__(spec, changelog=changelog, **options)
         if isinstance(self.values, dict):
             self.values = _Indexed()
-        self._names = StateCodec(StateSpec(spec.name, spec.key), changelog=changelog)
+        self._name = StateCodec(StateSpec(spec.name, spec.key), changelog=changelog).namer
         self._name_decoder = msgspec.json.Decoder(spec.key)
 
     def handle(self, here: Here) -> MapState[Any, Any]:
@@ -248,16 +249,16 @@ class MapCells(Cells):
 
     def read_entry(self, here: Here, name: Any, default: Any) -> Any:
         """Return an entry of the key's map, or the default."""
-        held = self.fetch(_head(here.key) + self._names.name(name))
+        held = self.fetch(_head(here.key) + self._name(name))
         return default if held is ABSENT else self.codec.give(held)
 
     def write_entry(self, here: Here, name: Any, value: Any) -> None:
         """Set an entry; TypeError for what could not be restored."""
-        self.put(here, _head(here.key) + self._names.name(name), self.codec.hold(value))
+        self.put(here, _head(here.key) + self._name(name), self.codec.hold(value))
 
     def remove_entry(self, here: Here, name: Any) -> None:
         """Forget an entry."""
-        self.drop(here, _head(here.key) + self._names.name(name))
+        self.drop(here, _head(here.key) + self._name(name))
 
     def entries(self, key: bytes) -> dict[Any, Any]:
         """Return a key's map, in the order of the names as JSON."""

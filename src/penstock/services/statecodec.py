@@ -42,6 +42,10 @@ RENAME_HINT = (
 )
 _MOST_ESCAPED = 6
 """A character of a text is at most so many bytes in JSON for each that it is in UTF-8."""
+_SHORT = MAX_STATE_BYTES // _MOST_ESCAPED
+"""Fewer characters of ASCII than this are never too large."""
+_CANONICAL = frozenset({int, bool, str})
+"""Values of these types that are equal are the same JSON."""
 _MOST_DIGITS = 4000
 """Python reads no numbers that are much longer."""
 _LEAST_INT, _MOST_INT = -(10**_MOST_DIGITS), 10**_MOST_DIGITS
@@ -60,16 +64,17 @@ class StateCodec:
         """What the changelog keys of this state begin with; the place follows."""
         self.plain = spec.type in _PLAIN_CHECKS
         """Whether values are held as they are; else as JSON."""
-        self.refuses: Callable[[Any], str | None] = _PLAIN_CHECKS.get(spec.type, self._tried)
+        self.refuses: Callable[[Any], str | None] = _PLAIN_CHECKS.get(spec.type, self._refusal)
         """Says why a value cannot be kept, or None. What passes can be restored."""
+        self._floats = spec.type is float
 
     def hold(self, value: Any) -> Any:
         """Return a value as it is held; TypeError where it could not be restored."""
         if not self.plain:
-            return self.json(value)
+            return self._tried(value)
         if refusal := self.refuses(value):
             raise TypeError(refusal)
-        return float(value) if self._spec.type is float else value
+        return float(value) if self._floats else value
 
     def give(self, held: Any) -> Any:
         """Return a held value as the user's code gets it: their own."""
@@ -77,16 +82,20 @@ class StateCodec:
 
     def json(self, value: Any) -> bytes:
         """Return a value as JSON; TypeError where it could not be restored."""
+        if not self.plain:
+            return self._tried(value)
         if refusal := self.refuses(value):
             raise TypeError(refusal)
-        return _ENCODER.encode(float(value) if self._spec.type is float else value)
+        return _ENCODER.encode(float(value) if self._floats else value)
+
+    @property
+    def namer(self) -> Callable[[Any], bytes]:
+        """What gives the name of a map's entry as JSON: one for all values that are equal."""
+        return self.json if self._spec.type in _CANONICAL else self.name
 
     def name(self, value: Any) -> bytes:
-        """Return the name of a map's entry as JSON: one for all values that are equal."""
-        encoded = self.json(value)
-        if self._spec.type in {int, bool, str}:
-            return encoded
-        return _ENCODER.encode(_canonical(self._decoder.decode(encoded)))
+        """Return the name of a map's entry, whatever its type."""
+        return _ENCODER.encode(_canonical(self._decoder.decode(self.json(value))))
 
     def dump(self, held: Any) -> bytes:
         """Return a held value as the changelog holds it."""
@@ -110,16 +119,26 @@ class StateCodec:
             ) from error
         return decoded if self.plain else value
 
-    def _tried(self, value: Any) -> str | None:
+    def _refusal(self, value: Any) -> str | None:
+        try:
+            self._tried(value)
+        except TypeError as error:
+            return str(error)
+        return None
+
+    def _tried(self, value: Any) -> bytes:
+        """Return a value as JSON that was read again; TypeError where it cannot be."""
         try:
             encoded = _ENCODER.encode(value)
             self._decoder.decode(encoded)
             # JSON has no such number, and null in its place may be of the type as well.
-            if b"null" in encoded and _has_no_number(msgspec.to_builtins(value)):
-                return f"a number in the state {self._spec.name!r} is not finite"
+            endless = b"null" in encoded and _has_no_number(msgspec.to_builtins(value))
         except _ROUND_TRIP_FAILURES as error:
-            return f"{error} (the state {self._spec.name!r} holds {_type_name(self._spec.type)})"
-        return None
+            text = f"{error} (the state {self._spec.name!r} holds {_type_name(self._spec.type)})"
+            raise TypeError(text) from error
+        if endless:
+            raise TypeError(f"a number in the state {self._spec.name!r} is not finite")
+        return encoded
 
 
 def check_size(name: str, size: int) -> None:
@@ -198,6 +217,8 @@ def _is_float(value: Any) -> str | None:
 def _is_text(value: Any) -> str | None:
     if type(value) is not str:
         return f"a state of str was given {type(value).__name__}"
+    if value.isascii() and len(value) < _SHORT:
+        return None
     try:
         size = len(value.encode())
     except UnicodeEncodeError as error:
