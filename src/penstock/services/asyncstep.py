@@ -95,13 +95,14 @@ class AsyncStep(Step):
         """Handle records of one topic; see :meth:`Step.run`."""
         items = [self._item(topic, number, raw) for number, raw in enumerate(records)]
         self._event_time.look(self._clock)
+        fired = self._held_until is not None
         if items and (until := self._waits_for_timer(send)):
             return Hold(_offset(items[0]), until)
         if self._has_due_event():  # left when the time was up: they come before the records
-            self._fire("event", self._event_time.micros, send)
-            if self._has_due_event():
-                until = self._held_until or self._clock()
-                return Hold(_offset(items[0]), until, unfinished=True)
+            fired = self._fire("event", self._event_time.micros, send)
+        if fired and (monotonic() >= self.deadline or self._has_due_event()):
+            until = self._held_until or self._clock()
+            return Hold(_offset(items[0]), until, unfinished=True)
         before = self._event_time.kept() if self._timers is not None and self._goes_back else None
         batch = self._batch(items, "event")
         begun = self._await(self._handle(batch, topic))
@@ -234,11 +235,10 @@ class AsyncStep(Step):
     async def _go_on(self, batch: _Batch, group: asyncio.TaskGroup, lane: Lane) -> None:
         """Make the calls of one key, until it has none left."""
         lanes = batch.lanes
-        while True:
+        while lane.records or lane.due:
             async with batch.slots:
                 if (item := lanes.next(lane)) is None:
-                    lane.busy = False
-                    return
+                    break
                 frame = self._frames.pop() if self._frames else self._frame()
                 try:
                     await self._one(frame, item, batch)
@@ -252,6 +252,7 @@ class AsyncStep(Step):
             if self._timers is not None:  # it may have set some that are due by now
                 for other in lanes.wake():
                     self._start(batch, group, other)
+        lane.busy = False
 
     async def _one(self, frame: _Frame, item: Item, batch: _Batch) -> None:
         """Make one call; what it raises is the item's, unless it is we who end it."""

@@ -5,6 +5,7 @@ counts. Whoever is alone in one cannot outlive it: the transaction begins behind
 """
 
 from collections.abc import Collection, Mapping
+from datetime import datetime
 
 from penstock.backbone.logrecord import Offsets, Partition
 
@@ -15,30 +16,40 @@ class Care:
     """Says whether a worker handles one thing at a time, and commits behind each.
 
     It does from where it has to begin again up to where it had come when it took too long, and
-    until no timer is due that may have been what took so long.
+    until no timer waits that was due then: one of them may have been what took so long. Those that
+    became due since do not count: where many go off all the time it would never come to an end.
     """
 
     def __init__(self) -> None:
         self._until: dict[Partition, int] = {}
-        self._timers = False
+        self._timers_until: datetime | None = None
 
     def __bool__(self) -> bool:
         """Return whether care is to be taken."""
-        return self._timers or bool(self._until)
+        return self._timers_until is not None or bool(self._until)
 
     def needed(self, held: Collection[Partition]) -> bool:
         """Return whether it matters now: what is held to be tried again does not come."""
-        return self._timers or any(partition not in held for partition in self._until)
+        return self._timers_until is not None or any(
+            partition not in held for partition in self._until
+        )
 
-    def learn(self, reached: Offsets) -> None:
+    def learn(self, reached: Offsets, *, now_at: datetime) -> None:
         """Hear how far the work had come that was too long for its transaction."""
-        self._timers = True
+        self._timers_until = now_at
         for partition, offset in reached.items():
             self._until[partition] = max(offset, self._until.get(partition, 0))
 
-    def passed(self, positions: Mapping[Partition, int | None], *, timers_due: bool) -> None:
-        """Hear what is committed of the partitions that this worker has; None: not known yet."""
-        self._timers = self._timers and timers_due
+    def passed(
+        self, positions: Mapping[Partition, int | None], *, wakes_at: datetime | None
+    ) -> None:
+        """Hear what is committed of the partitions that this worker has; None: not known yet.
+
+        ``wakes_at`` is when the first of its timers is due; None: it has none.
+        """
+        until_at = self._timers_until
+        if until_at is not None and (wakes_at is None or wakes_at > until_at):
+            self._timers_until = None
         for partition, until in list(self._until.items()):
             position = positions.get(partition, until)
             if position is not None and position >= until:

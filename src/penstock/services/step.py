@@ -21,7 +21,7 @@ from penstock.services.blame import LOG, coordinates_of, is_users, told
 from penstock.services.calls import bind_calls, make_subject
 from penstock.services.deadletters import DeadLetters
 from penstock.services.eventtime import EventTime
-from penstock.services.instants import EPOCH, instant, micros
+from penstock.services.instants import EPOCH, LAST, instant, micros
 from penstock.services.outputs import Outputs, Send
 from penstock.services.reactions import Hold, Reactions
 from penstock.services.states import States
@@ -94,7 +94,7 @@ class Step:
         self._calls = bind_calls(self._subject, self.states, self._here)
         self._held_until: datetime | None = None
         self._left = False
-        """Whether timers that are due may have been left when the time was up."""
+        """Whether the time was up behind a timer, or behind what has made one due."""
         self._number = 0
         self.deadline = inf
         """When to leave what is left for later, by the clock that only goes on."""
@@ -151,7 +151,7 @@ class Step:
             # What has expired is not seen any more; forgetting it need not be prompt.
             expiry += _SWEEP_INTERVAL - expiry % _SWEEP_INTERVAL
         found = [at for at in (first, expiry) if at is not None]
-        return instant(min(found)) if found else None
+        return instant(min(LAST, *found)) if found else None
 
     def tick(self, send: Send) -> bool:
         """Let the timers go off that are due, and forget what has expired."""
@@ -218,8 +218,11 @@ class Step:
                 written += len(sent)
             else:
                 filtered += 1
-            if timers is not None:
-                self._fire("event", self._event_time.micros, send)
+            if timers is not None and self._has_due_event():
+                if monotonic() < self.deadline:
+                    self._fire("event", self._event_time.micros, send)
+                else:  # the record has given what is in a transaction by now: they must not wait
+                    self._left = True
         self._count(passed, filtered, written)
         return hold
 
@@ -324,17 +327,18 @@ class Step:
 
     def _move_time(self, topic: str, raw: RawRecord, record: Any, send: Send) -> Hold | None:
         """Let the timers go off that a record makes due; return a hold where it waits for one."""
+        left, self._left = self._left, False
         if self._held_until is None or self._waits_for_timer(send) is None:
-            if self._left:  # those that an earlier record has made due come first
+            if left and not self._left:  # those that an earlier record has made due come first
                 self._fire("event", self._event_time.micros, send)
-                if self._out_of_time():
-                    return self._up(raw)
-                self._left = False
-            self._here.happened = self._event_time.see(topic, record)
-            self._fire("event", self._event_time.micros, send)
+            if not self._left:
+                self._here.happened = self._event_time.see(topic, record)
+                self._fire("event", self._event_time.micros, send)
         if self._held_until is not None:
+            self._left |= left
             return Hold(raw.offset() or 0, self._held_until)
-        return self._up(raw) if self._out_of_time() else None
+        # The time was up behind a timer: the record waits, for what the timer gave must not.
+        return self._up(raw) if self._left else None
 
     def _waits_for_timer(self, send: Send) -> datetime | None:
         """Return until when records wait for a timer that failed before them; None: they do not.

@@ -27,6 +27,7 @@ from penstock.services.blame import LOG
 from penstock.services.care import Care
 from penstock.services.delivery import AtLeastOnce, AtMostOnce, ExactlyOnce
 from penstock.services.disk import Disk
+from penstock.services.instants import EPOCH
 from penstock.services.measures import Measures
 from penstock.services.pace import Pace, Portion, longest_interval, longest_slice
 from penstock.services.statedelivery import StateAtLeastOnce, StateAtMostOnce
@@ -219,6 +220,8 @@ class Worker:
                 if handled:
                     portion.took(now - began, records=handled)
                     self.measures.process.see((now - began) / handled, times=handled)
+            if careful:
+                self._commit()  # a timer that goes off is alone too
             if self._tick(deadline):
                 pace.took(now, backlog=False)
                 now = monotonic()
@@ -281,7 +284,7 @@ class Worker:
             self._look_back()
         self._uncommitted_since = None
         if self._care and self.assignment.partitions():
-            self._care.passed(self._progress(), timers_due=self._timers_due())
+            self._care.passed(self._progress(), wakes_at=self._first_timer())
         return ended
 
     def _look_back(self) -> None:
@@ -289,7 +292,7 @@ class Worker:
         reached, self.assignment.reached = self.assignment.reached, {}
         since, limit = self._uncommitted_since, self._settings.transaction_timeout / _CAREFUL
         if self._exact and since is not None and monotonic() - since > limit.total_seconds():
-            self._care.learn(reached)
+            self._care.learn(reached, now_at=_now())
 
     def _careful(self) -> bool:
         """Return whether one thing is handled at a time, and committed."""
@@ -305,11 +308,12 @@ class Worker:
             for partition in self.assignment.partitions()
         }
 
-    def _timers_due(self) -> bool:
-        now_at = _now()
-        wakes = [task.step.wakes_at() for task in self.assignment.tasks()]
-        coming = bool(self.assignment.takeovers()) or not wakes
-        return coming or any(wake is not None and wake <= now_at for wake in wakes)
+    def _first_timer(self) -> datetime | None:
+        """Return when the first timer is due; a share on its way up may have any."""
+        tasks = self.assignment.tasks()
+        if self.assignment.takeovers() or not tasks:
+            return EPOCH
+        return min((at for task in tasks if (at := task.step.wakes_at())), default=None)
 
     def _commit_interval(self) -> float:
         exact, settings = self._exact, self._settings

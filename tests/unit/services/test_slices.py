@@ -1,6 +1,7 @@
 """A task whose time is up: it stops between two calls, and what it did can be committed."""
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -159,3 +160,79 @@ def test_a_partition_without_time_is_read_again_from_where_it_stands():
     assert bench.task.handle(WORDS, []) == 0
     assert bench.task.release() == [WORDS]
     assert not bench.task.dirty
+
+
+class NotedDelivery(MemoryDelivery):
+    """Notes when a transaction would begin on a broker, and when it ends."""
+
+    def __init__(self, log, notes):
+        super().__init__(log, group="demo.s")
+        self._notes = notes
+
+    def send(self, topic, /, **record):
+        self._notes.append("sent")
+        super().send(topic, **record)
+
+    def commit(self, offsets):
+        self._notes.append("committed")
+        return super().commit(offsets)
+
+
+def alone(timer_after, *, kind):
+    """Return what is called, sent and committed where the time is always up, in order."""
+    app, notes = App("demo"), []
+    words = app.stream("words", Word, partitions=1)
+    out = app.stream("out", Word, partitions=1)
+
+    def take(word, timers):
+        notes.append(word.word)
+        timers.set("end", at=word.at + timer_after)
+        return word
+
+    def end(timer):
+        notes.append(f"end {timer.key}")
+        return Word(timer.key, timer.due_at)
+
+    class Sync:
+        def process(self, word: Word, timers: Timers) -> Word:
+            return take(word, timers)
+
+        def on_timer(self, timer: Timer) -> Word:
+            return end(timer)
+
+    class Async:
+        async def process(self, word: Word, timers: Timers) -> Word:
+            return take(word, timers)
+
+        async def on_timer(self, timer: Timer) -> Word:
+            return end(timer)
+
+    app.service(reads=words, writes=out, name="s")(Sync if kind == "sync" else Async)
+    log = MemoryLog(app.graph.topics(), clock=lambda: NOON)
+    delivery = NotedDelivery(log, notes)
+    starts = {WORDS: 0}
+    service = app.graph.part("s")
+    task = Task(app.graph, service, number=0, starts=starts, delivery=delivery, clock=lambda: NOON)
+    for word, minutes in (("a", 0), ("b", 10), ("c", 20)):
+        at = (NOON + timedelta(minutes=minutes)).isoformat().encode()
+        value = b'{"word":"%s","at":"%s"}' % (word.encode(), at)
+        log.append("words", key=word.encode(), value=value, partition=0)
+    while records := log.read(WORDS, task.positions[WORDS]):
+        task.release()
+        task.handle(WORDS, records, deadline=PAST)
+        task.commit()
+        task.tick(deadline=PAST)
+        task.commit()
+    return notes
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+@pytest.mark.parametrize("minutes", [5, -5])
+def test_no_call_waits_in_the_transaction_of_another_where_the_time_is_up(kind, minutes):
+    # A call that is longer than a transaction's time-out would never be through otherwise.
+    notes = alone(timedelta(minutes=minutes), kind=kind)
+    calls = [note for note in notes if note not in {"sent", "committed"}]
+    expected = ["a", "end a", "b", "end b", "c"]
+    assert calls == (expected if minutes > 0 else [*expected, "end c"])
+    for before, after in pairwise(notes):
+        assert before != "sent" or after in {"sent", "committed"}
