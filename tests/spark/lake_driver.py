@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from penstock import App, day, micro_batch, record
 from penstock.backbone.connection import Connection
 from penstock.backbone.site import Site
-from penstock.core.settings import KafkaSettings, LakeSettings, Settings
+from penstock.core.settings import KafkaSettings, LakeSettings, Settings, SparkSettings
 from penstock.machine.lifeline import watch_lifeline
 from penstock.machine.places import Places
 from penstock.pipelines.engine import run_pipelines
@@ -41,13 +41,16 @@ def application(name: str) -> App:
 
     @app.pipeline(reads=readings, writes=kept, trigger=micro_batch(every="100ms"))
     def keep(readings: DataFrame) -> DataFrame:
-        # Many small files, so that there is something to compact while it runs.
         return readings.repartition(4)
 
     return app
 
 
-SETTINGS = Settings(lake=LakeSettings(upkeep_interval=timedelta(seconds=1)))
+SETTINGS = Settings(
+    lake=LakeSettings(upkeep_interval=timedelta(seconds=1)),
+    # Many small files, so that there is something to compact while it runs.
+    spark=SparkSettings(options={"spark.databricks.delta.optimizeWrite.enabled": "false"}),
+)
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -12,18 +13,22 @@ from typing import Any
 import deltalake
 import pytest
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
 
 from penstock import App, day, record
+from penstock.backbone.site import Site
 from penstock.cli.main import main
 from penstock.core.settings import LakeSettings, Settings
 from penstock.errors import ConfigurationError
-from penstock.pipelines.laketable import lake_rows, make_table, stored_rows
+from penstock.pipelines.laketable import lake_path, lake_rows, make_table, stored_rows
+from penstock.pipelines.sinks import stream_writer
 from penstock.pipelines.snapshot import Snapshot, changes
 from penstock.pipelines.upkeep import LONGEST_WRITE, MANY_FILES, maintain, upkeep_session
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(500)]
 
 NOW = datetime.now(UTC)
+READING = "device string, at timestamp, id bigint"
 
 
 @record(key="device", time="at")
@@ -70,9 +75,18 @@ def files(path: str) -> int:
 
 def add(spark, lake, path: str, *rows: tuple[str, datetime, int], parts: int = 1) -> None:
     naive = [(device, at.astimezone().replace(tzinfo=None), number) for device, at, number in rows]
-    frame = spark.createDataFrame(naive, "device string, at timestamp, id bigint")
-    kept = stored_rows(frame.repartition(parts), lake)
-    kept.write.format("delta").mode("append").save(path)
+    frame = spark.createDataFrame(naive, READING)
+    writer = stored_rows(frame.repartition(parts), lake).write.format("delta").mode("append")
+    # As many files as there are parts.
+    writer.option("optimizeWrite", "false").save(path)
+
+
+def write_stream(frame: DataFrame, lake, site: Site) -> int:
+    """Send all there is into a table, as a pipeline does; return how many rows were counted."""
+    writer = stream_writer(frame, lake, site).option("checkpointLocation", f"{site.places.home}/c")
+    query = writer.trigger(availableNow=True).start()
+    query.awaitTermination()
+    return query.lastProgress["observedMetrics"][lake.name]["written"]
 
 
 def test_a_table_is_kept_in_shape_under_its_writer_and_its_follower_and_read_elsewhere(
@@ -84,7 +98,7 @@ def test_a_table_is_kept_in_shape_under_its_writer_and_its_follower_and_read_els
 
     @ground.app.pipeline(reads=readings, writes=kept)
     def keep(readings: DataFrame) -> DataFrame:
-        return readings.repartition(MANY_FILES + 4)
+        return readings
 
     @ground.app.pipeline(reads=kept, writes=followed)
     def follow(kept: DataFrame) -> DataFrame:
@@ -94,8 +108,10 @@ def test_a_table_is_kept_in_shape_under_its_writer_and_its_follower_and_read_els
     old, new = NOW - timedelta(days=40), NOW - timedelta(days=1)
     ground.settings = Settings(lake=LakeSettings(upkeep_interval=timedelta(seconds=1)))
     ground.declare()
+    make_table(spark, kept, path)
+    add(spark, kept, path, *(("d", new, n) for n in range(100, 140)), parts=MANY_FILES + 4)
     ground.send("readings", *(message(n, old) for n in range(40)))
-    ground.send("readings", *(message(n, new) for n in range(40, 140)))
+    ground.send("readings", *(message(n, new) for n in range(40, 100)))
 
     def done(what: str) -> bool:
         known = {each.operation for each in changes(spark, path, limit=100)}
@@ -112,7 +128,7 @@ def test_a_table_is_kept_in_shape_under_its_writer_and_its_follower_and_read_els
         ground.wait("more rows", lambda: len(followed_ids()) == 150)
         ground.wait("upkeep", lambda: any("upkeep" in each.detail for each in ground.reports))
     written = {each.part: each.counts.written for each in ground.reports}
-    assert written == {"keep": 150, "follow": 150}
+    assert written == {"keep": 110, "follow": 150}
     assert followed_ids() == list(range(150))
     assert ids(path) == Counter(range(40, 150))
     assert files(path) < 40
@@ -130,6 +146,33 @@ def lake(tmp_path):
     """A table of its own, that no pipeline writes."""
     declared = App("upkeep").lake("kept", Reading, partition_by=("device", day("at")))
     return declared, str(tmp_path / "kept")
+
+
+def test_a_small_batch_of_many_tasks_makes_one_file_for_each_partition_of_its_table(ground, spark):
+    data = App("shop").lake("kept", Reading, partition_by=day("at"))
+    given, site = f"{ground.home}/given", ground.site(threading.Event())
+    rows = spark.range(320).withColumn("at", F.expr("timestamp_seconds(id % 2 * 86400)"))
+    rows.selectExpr("'d' as device", "at", "id").write.parquet(given)
+    frame = spark.readStream.schema(READING).parquet(given).repartition(32)
+
+    assert write_stream(frame, data, site) == 320
+
+    path = lake_path("kept", site)
+    assert files(path) == 2
+    assert ids(path) == Counter(range(320))
+
+
+def test_a_large_batch_is_still_written_by_several_tasks(ground, spark):
+    data = App("shop").lake("kept", Reading)
+    given, site = f"{ground.home}/given", ground.site(threading.Event())
+    text = "sha2(string(id), 512) as device"
+    rows = spark.range(160_000).selectExpr(text, "timestamp_seconds(id) as at", "id")
+    rows.write.parquet(given)
+    frame = spark.readStream.schema(READING).parquet(given).repartition(32)
+
+    assert write_stream(frame, data, site) == 160_000
+
+    assert 1 < files(lake_path("kept", site)) < 8
 
 
 def test_only_partitions_with_many_small_files_are_compacted_whatever_their_names(spark, lake):

@@ -241,6 +241,10 @@ _FIXED: Mapping[str, str] = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.databricks.delta.snapshotPartitions": "2",
+    # Otherwise every task makes a file of its own, in every partition of a table.
+    "spark.databricks.delta.optimizeWrite.enabled": "true",
+    # So much, as it is shuffled, becomes one file: a large batch is written by many tasks.
+    "spark.databricks.delta.optimizeWrite.binSize": "8m",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.streaming.stopTimeout": "30s",
     # Late records are judged by what the progress of their batch says.
