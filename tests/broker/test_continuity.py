@@ -115,6 +115,17 @@ def test_a_deleted_checkpoint_is_refused_for_a_stream_and_begins_anew_for_a_tabl
     assert written.before(new, written.table) is None
 
 
+def test_a_table_that_begins_anew_may_be_stopped_before_its_first_batch(written):
+    checkpoint, new = Checkpoint("q1"), Checkpoint("q2")
+    checkpoint.plan(0, 10)
+    written.begin(checkpoint, 0)
+    assert written.before(new, written.table) is None
+    new.plan(0, 10)
+    assert written.before(new, written.table) is None
+    new.kept["here/commits/0"] = "v1"
+    assert written.refusal(new, written.table).code == "pipeline.other-checkpoint"
+
+
 def test_a_stream_in_which_nothing_ever_was_begins_anew(written, topic):
     checkpoint, new = Checkpoint(), Checkpoint()
     checkpoint.plan(0, 10)

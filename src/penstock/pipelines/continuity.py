@@ -10,10 +10,10 @@ from typing import Any
 
 from penstock.backbone.connection import Connection
 from penstock.backbone.topics import Topics
-from penstock.core.graph import OnLog, Stream
+from penstock.core.graph import OnLog, Stream, Table
 from penstock.errors import ConfigurationError
 from penstock.pipelines.begun import Begun, BegunBatches, fingerprint
-from penstock.pipelines.checkpoint import Files, planned_batches, query_id
+from penstock.pipelines.checkpoint import Files, committed_batches, planned_batches, query_id
 from penstock.pipelines.oncetask import older_checkpoint
 
 __all__ = ["begun_before", "forgotten", "half_written", "plan_of"]
@@ -43,9 +43,9 @@ def begun_before(
     if begun is None or _is_empty(connection, data):
         return None
     query = query_id(files, checkpoint)
-    if query is None:
-        if isinstance(data, Stream):
-            raise _second_beginning(data, begun, pipeline)
+    if query is None and isinstance(data, Stream):
+        raise _second_beginning(data, begun, pipeline)
+    if query is None or (isinstance(data, Table) and _is_new(files, checkpoint, query, begun)):
         return None
     if query != begun.query:
         raise ConfigurationError(
@@ -88,6 +88,11 @@ def forgotten(topic: str, *, batch: int) -> ConfigurationError:
         detail="the cluster has deleted the positions (offsets.retention.minutes)",
         hint="compute it anew: penstock rebuild NAME (--append for a stream)",
     )
+
+
+def _is_new(files: Files, checkpoint: str, query: str, begun: Begun) -> bool:
+    """Whether a query has never written: it was stopped, or failed, before its first batch."""
+    return query != begun.query and not committed_batches(files, checkpoint)
 
 
 def _is_empty(connection: Connection, data: OnLog) -> bool:
