@@ -49,6 +49,25 @@ def test_an_attempt_that_comes_later_adds_what_is_missing_and_no_more(task):
     assert read(task) == ["1", "2", "3", "4", "5"]
 
 
+def test_no_transaction_is_open_while_a_task_waits_for_rows_that_come_slowly(task):
+    now = [0.0]
+
+    def slow():
+        for each in ("1", "2", "3"):
+            assert read(task) == [str(number) for number in range(1, int(each))]
+            now[0] += COMMIT_INTERVAL.total_seconds()
+            yield rows(each)
+
+    assert task.write(0, slow(), clock=lambda: now[0]) == 3
+    assert read(task) == ["1", "2", "3"]
+
+
+def test_an_attempt_that_comes_later_commits_whatever_comes(task):
+    with pytest.raises(RuntimeError, match="executor"):
+        task.write(0, failing(rows("1"), rows("2")), again=True)
+    assert read(task) == ["1", "2"]
+
+
 def test_an_attempt_that_gives_other_rows_than_those_that_are_written_is_refused(task):
     with pytest.raises(RuntimeError, match="executor"):
         write(task, failing(rows("1", "2"), rows("3")))

@@ -1,6 +1,7 @@
 """One task of a finished range writes its rows into Kafka, exactly once, in a worker of Spark's.
 
-A range may take longer than a transaction may last, so a task writes it in several. With each goes
+A range may take longer than a transaction may last, so a task writes it in several. Rows are
+computed while it waits for them, so none is left open where they have come slowly. With each goes
 its position: how many rows are written, and a fingerprint of them. An attempt that comes later
 takes the producer over, passes by so many rows, and compares.
 """
@@ -28,7 +29,7 @@ WRITTEN = "written"
 """The column of what a task gives: how many rows are on the output's topic."""
 
 COMMIT_INTERVAL = timedelta(seconds=20)
-"""How long a transaction is added to."""
+"""How long rows may have taken to come, and be sent, before they are committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +49,29 @@ class RangeTask:
         context = TaskContext.get()
         if context is None:
             raise RuntimeError("only Spark's tasks write ranges")
-        yield pa.RecordBatch.from_pydict({WRITTEN: [self.write(context.partitionId(), batches)]})
+        again = context.attemptNumber() > 0
+        written = self.write(context.partitionId(), batches, again=again)
+        yield pa.RecordBatch.from_pydict({WRITTEN: [written]})
 
     def write(
         self,
         number: int,
         batches: Iterator[pa.RecordBatch],
         *,
+        again: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> int:
-        """Write the rows of the task of this number that no earlier attempt has written."""
+        """Write the rows of the task of this number that no earlier attempt has written.
+
+        One that comes ``again`` commits as often as rows come: the one before may have waited for
+        some for longer than a transaction lasts.
+        """
+        since, limit = clock(), 0.0 if again else COMMIT_INTERVAL.total_seconds()
         first = next((each for each in batches if each.num_rows), None)
         if first is None:
             return 0
         name, sender = task_name(self.output.name, number), BatchTask(self.output, 0, 0)
-        seen, count, began_at = _Seen(), 0, 0.0
+        seen, count = _Seen(), 0
         with TransactionalProducer(
             self.output.connection, name, timeout=TRANSACTION_TIMEOUT
         ) as producer:
@@ -80,11 +89,11 @@ class RangeTask:
                 if fresh.num_rows:
                     if not producer.in_transaction:
                         producer.begin()
-                        began_at = clock()
                     sender.send(producer, fresh)
                     seen.take(fresh)
-                    if clock() - began_at >= COMMIT_INTERVAL.total_seconds():
+                    if clock() - since >= limit:
                         self._commit(producer, name, seen)
+                        since = clock()
             if left:
                 raise self._others()
             if producer.in_transaction:
