@@ -102,6 +102,8 @@ class Replay:
         self._wait = wait
         self._progress = progress
         self._handled = 0
+        self._taken: dict[Partition, int] = {}
+        """Behind the last record of each partition that was given to the task."""
         self._task = Task(
             graph,
             service,
@@ -109,7 +111,7 @@ class Replay:
             starts=dict.fromkeys(inputs, 0),
             delivery=delivery,
             clock=lambda: self._now_at,
-            at_end=lambda partition, _: not self._has_come(partition),
+            at_end=lambda partition, offset: not self._has_come(partition, offset),
         )
 
     def run(self, *, end_at: datetime | None = None) -> Counts:
@@ -148,6 +150,7 @@ class Replay:
 
     def _handle(self, partition: Partition, records: list[RawRecord]) -> None:
         """Handle records, some of them again and again where they are to be tried again."""
+        self._taken[partition] = (records[-1].offset() or 0) + 1
         while records:
             self._now_at = max(self._now_at, _written_at(records[-1]))
             done = self._task.handle(partition, records)
@@ -174,8 +177,10 @@ class Replay:
         self._task.commit()
         self._progress(self._handled)
 
-    def _has_come(self, partition: Partition) -> bool:
+    def _has_come(self, partition: Partition, offset: int) -> bool:
         """Return whether a record was written by now that is not handled yet."""
+        if offset < self._taken.get(partition, 0):
+            return True  # the task has it in hand
         found = self._inputs[partition]
         return found.head is not None and found.at <= self._now_at
 

@@ -242,3 +242,38 @@ def test_windows_give_their_panes_and_late_records():
     assert past.sent["panes.again"] == told
     assert len(past.sent["demo.late.again"]) == len(driver.late_records()) == 1
     assert counts.received == 6
+
+
+def test_a_silent_stream_holds_event_time_back_again_with_the_records_it_has_in_hand():
+    app, sent = App("demo"), []
+    signs, others = (
+        app.stream(name, Sign, partitions=1, idle_after="1m") for name in ("signs", "others")
+    )
+    told = app.stream("told", Told, partitions=1)
+
+    @app.service(reads=(signs, others), writes=told, name="service")
+    class Follow:
+        def process(self, sign: Sign, timers: Timers) -> None:
+            timers.set("end", at=sign.at + timedelta(seconds=5))
+
+        def on_timer(self, timer: Timer) -> Told:
+            return Told(timer.key, f"{timer.event_time_at - START_AT}")
+
+    log = MemoryLog(app.graph.topics(), clock=lambda: START_AT)
+    for stream, key, seconds, written in (
+        ("signs", "a", 0, 0),
+        ("others", "b", 10, 90),
+        ("others", "c", 300, 90),
+        ("signs", "d", 200, 90),
+    ):
+        at = after(seconds).isoformat().replace("+00:00", "Z")
+        value = f'{{"key":"{key}","at":"{at}"}}'.encode()
+        log.append(stream, key=key.encode(), value=value, written_at=after(written))
+    Replay(
+        app.graph,
+        app.graph.part("service"),
+        {(name, 0): log.read((name, 0)) for name in ("signs", "others")},
+        delivery=ReplayDelivery(lambda _, **each: sent.append(each["value"]), names={"told": "t"}),
+        wait=lambda _: None,
+    ).run()
+    assert sent == [b'{"key":"%s","text":"0:03:20"}' % key for key in (b"a", b"b")]
