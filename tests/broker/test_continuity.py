@@ -1,13 +1,16 @@
 """A checkpoint that does not fit to what was written is refused, whatever became of it."""
 
 import json
+from time import monotonic
 
 import pytest
 
 from penstock import App, record
 from penstock.backbone.producer import Producer
+from penstock.backbone.topics import Topics
+from penstock.backbone.transactions import TransactionalProducer
 from penstock.errors import ConfigurationError, FencedError
-from penstock.pipelines.begun import RENEWAL, BatchMarker, Begun, BegunBatches
+from penstock.pipelines.begun import BATCH_TOPIC, RENEWAL, BatchMarker, Begun, BegunBatches
 from penstock.pipelines.continuity import begun_before, plan_of
 
 
@@ -153,6 +156,22 @@ def test_a_checkpoint_of_another_query_is_refused_until_it_is_handed_over(writte
     with pytest.raises(FencedError):
         running.mark(Begun(query="q1", batch=6, plan=""))
     assert written.before(new).query == "q2"
+
+
+def test_what_was_begun_is_known_while_another_writer_hangs_half_way(written):
+    checkpoint = Checkpoint()
+    checkpoint.plan(0, 0)
+    written.begin(checkpoint, 0)
+    with TransactionalProducer(written.kafka, f"{written.name}.hanging") as hanging:
+        hanging.begin()
+        hanging.send(BATCH_TOPIC.name, key=b"another", value=b"{}")
+        ends = Topics(written.kafka).ends
+        deadline = monotonic() + 60
+        while ends(BATCH_TOPIC.name) == ends(BATCH_TOPIC.name, committed=True):
+            assert monotonic() < deadline
+        checkpoint.plan(1, 10)
+        written.begin(checkpoint, 1)
+        assert written.before(checkpoint).batch == 1
 
 
 def test_a_run_that_lasts_renews_what_the_cluster_would_forget(written):

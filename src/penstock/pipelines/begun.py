@@ -72,7 +72,9 @@ class BegunBatches:
         if not Topics(self._connection).exists(BATCH_TOPIC.name):
             return None
         found: bytes | None = None
-        for record in LogReader(self._connection).read(BATCH_TOPIC.name):
+        # Uncommitted ones too: another writer that hangs half-way must hide nothing, and of a batch
+        # whose mark was given up nothing is written, which whoever repeats it finds out.
+        for record in LogReader(self._connection).read(BATCH_TOPIC.name, committed=False):
             if record.key == name.encode():
                 found = record.value
         return None if found is None else msgspec.json.decode(found, type=Begun)
