@@ -28,6 +28,8 @@ _PLAIN = (
     *(Decimal, date, datetime_time, timedelta, timezone, ZoneInfo, UUID, PurePath, Enum),
 )
 """Types whose ``repr`` says all, and the same in every process."""
+_MEMBERS = (FunctionType, staticmethod, classmethod, property, *_PLAIN)
+"""What of a class does something or is a value."""
 _INSTALLED = tuple(
     path
     for name in ("stdlib", "platstdlib", "purelib", "platlib")
@@ -89,9 +91,7 @@ class _Walk:
                 yield from self._function(value)
         elif isinstance(value, type) and _is_own(sys.modules.get(value.__module__)):
             for name, member in vars(value).items():
-                if isinstance(
-                    member, FunctionType | staticmethod | classmethod | property | _PLAIN
-                ):
+                if isinstance(member, _MEMBERS):
                     yield name
                     yield from self._member(member)
         if callable(wrapped) and wrapped is not value:

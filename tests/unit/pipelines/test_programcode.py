@@ -26,6 +26,15 @@ class Rule:
 
 RULE = Rule({most})
 
+class Shape:
+    sides = {sides}
+    @property
+    def corners(self):
+        return self.sides
+    @staticmethod
+    def of(x):
+        return Shape()
+
 class Wrapped:
     def __init__(self, func):
         self.func = func
@@ -38,13 +47,13 @@ def over(x):
 
 def passing(frame):
     inner = lambda x: helper.doubled(x)
-    kept = SPAN, PRICE, WORD, TREE, RULE
+    kept = SPAN, PRICE, WORD, TREE, RULE, Shape
     return over(frame), inner, kept, x_in(frame, {{"x", "y", "z"}})
 
 def x_in(x, y):
     return [each for each in y if each in ("x", {constant})]
 """
-VALUES = {"limit": 1, "constant": 3, "hours": 1, "price": "1.0", "word": "a", "most": 1}
+VALUES = {"limit": 1, "constant": 3, "hours": 1, "price": "1.0", "word": "a", "most": 1, "sides": 4}
 
 
 @pytest.fixture
@@ -77,4 +86,4 @@ def test_the_text_is_the_same_in_every_process_and_tells_every_change(text):
     before = text()
     assert text(seed=1) == before
     changed = [text(factor=3), *(text(**{name: 7}) for name in VALUES)]
-    assert len({before, *changed}) == 8
+    assert len({before, *changed}) == len(VALUES) + 2
