@@ -6,7 +6,7 @@ well, in the same commit. Where the group has forgotten, the state goes on from 
 two say different things the state is not that of the offsets, and the share is refused.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -16,7 +16,7 @@ from penstock.core.graph import Delivery
 from penstock.errors import ConfigurationError
 from penstock.services.blame import LOG
 
-__all__ = ["Input", "dump_positions", "find_positions"]
+__all__ = ["Input", "dump_positions", "find_positions", "says_offsets_first"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,18 +29,18 @@ class Input:
 
 
 class _Position(msgspec.Struct, array_like=True):
-    """One input as it was at the commit."""
+    """One input as it was at the commit, and whether its offsets are committed before the work."""
 
     offset: int
     id: str
     partitions: int
+    offsets_first: bool = False
 
 
 class _Kept(msgspec.Struct):
-    """All inputs as they were at the commit, and whether their offsets came before the work."""
+    """All inputs as they were at the commit, those that were read before it included."""
 
     inputs: dict[str, _Position]
-    offsets_first: bool = False
     owner: str = ""
     """Application and service: the dots in their names do not say where the one ends."""
 
@@ -50,15 +50,30 @@ _DECODER = msgspec.json.Decoder(_Kept)
 
 
 def dump_positions(
-    positions: Offsets, inputs: Mapping[str, Input], *, owner: str, delivery: Delivery
+    positions: Offsets,
+    inputs: Mapping[str, Input],
+    *,
+    owner: str,
+    delivery: Delivery,
+    former: bytes | None = None,
 ) -> bytes:
-    """Return the positions of a task as its changelog keeps them."""
-    kept = {
-        topic: _Position(offset, inputs[topic].id, inputs[topic].partitions)
-        for (topic, _), offset in positions.items()
-        if topic in inputs
-    }
-    return _ENCODER.encode(_Kept(kept, delivery == "at_most_once", owner))
+    """Return the positions of a task as its changelog keeps them.
+
+    Inputs of the ``former`` note that are read no more are kept: they may be read again.
+    """
+    first = delivery == "at_most_once"
+    kept = {} if former is None else _DECODER.decode(former).inputs
+    for (topic, _), offset in positions.items():
+        if topic in inputs:
+            now = inputs[topic]
+            kept[topic] = _Position(offset, now.id, now.partitions, offsets_first=first)
+    return _ENCODER.encode(_Kept(kept, owner))
+
+
+def says_offsets_first(kept: bytes | None, topics: Iterable[str]) -> bool:
+    """Return whether a note says of all these inputs that the group may be ahead of the state."""
+    known = {} if kept is None else _DECODER.decode(kept).inputs
+    return all(topic in known and known[topic].offsets_first for topic in topics)
 
 
 def find_positions(
@@ -69,7 +84,6 @@ def find_positions(
     unread: Collection[Partition],
     group: str,
     owner: str,
-    delivery: Delivery,
 ) -> dict[Partition, int]:
     """Return where a task goes on: at the group's offsets, or at those that its state has kept.
 
@@ -105,9 +119,7 @@ def find_positions(
             found[partition] = was.offset
             continue
         skipped = was.offset < min(start, now.low)  # what retention deleted was left out
-        # A service that promises it only now may have died before the state could say so.
-        offsets_first = known.offsets_first or delivery == "at_most_once"
-        ahead = offsets_first and start > was.offset
+        ahead = was.offsets_first and start > was.offset
         if start != was.offset and not (skipped or ahead):
             raise _contradiction(partition, group=group, start=start, state=was.offset)
     return found

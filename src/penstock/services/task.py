@@ -18,7 +18,12 @@ from penstock.errors import TransientError
 from penstock.services.kinds import make_step
 from penstock.services.notes import POSITIONS_KEY
 from penstock.services.outputs import Send
-from penstock.services.positions import Input, dump_positions, find_positions
+from penstock.services.positions import (
+    Input,
+    dump_positions,
+    find_positions,
+    says_offsets_first,
+)
 from penstock.services.step import Clock
 
 if TYPE_CHECKING:
@@ -113,6 +118,8 @@ class Task:
         self._owner = f"{graph.app}/{service.name}"
         self._promise = service.delivery
         self._inputs: Mapping[str, Input] = {}
+        self._unsaid = False
+        """Whether the group is to move before the work, and the state does not say so yet."""
         self.resumed: dict[Partition, int] = {}
         """Where it went on from its state's own positions, the group having none any more."""
         self._begun = False
@@ -160,6 +167,9 @@ class Task:
             records = [record for record in records if (record.offset() or 0) >= position]
             if not records:
                 return 0
+        if self._unsaid:
+            self._ticked = True
+            self.commit()
         self._begin()
         end = (records[-1].offset() or 0) + 1
         if taken := self._delivery.take({partition: end}):
@@ -251,8 +261,9 @@ class Task:
             unread=unread,
             group=self._group,
             owner=self._owner,
-            delivery=self._promise,
         )
+        topics = {topic for topic, _ in self.positions}
+        self._unsaid = self._promise == "at_most_once" and not says_offsets_first(kept, topics)
         self.resumed = {at: found[at] for at in found if found[at] != self.positions[at]}
         self.positions, self.committed = dict(found), dict(found)
         self._moved = {partition: found[partition] for partition in unread}
@@ -273,10 +284,15 @@ class Task:
             self._begin()
             keep = self._delivery.keep
             if self._inputs:
+                notes = self.step.states.notes
                 note = dump_positions(
-                    self.positions, self._inputs, owner=self._owner, delivery=self._promise
+                    self.positions,
+                    self._inputs,
+                    owner=self._owner,
+                    delivery=self._promise,
+                    former=notes.get(POSITIONS_KEY),
                 )
-                self.step.states.notes.put(POSITIONS_KEY, note)
+                notes.put(POSITIONS_KEY, note)
             for key, value in self.step.states.changes():
                 keep(self._changelog, key=key, value=value, partition=self.number)
             self._end = self._delivery.commit(self._moved or self.positions)
@@ -291,7 +307,7 @@ class Task:
             self.step.tally.commit()
             self.committed |= self._moved
             self.step.states.settle()
-        self._begun = self._ticked = False
+        self._begun = self._ticked = self._unsaid = False
         self._moved = {}
 
     def resume(self, low: int, high: int) -> int | None:

@@ -8,7 +8,6 @@ from penstock.backbone.logrecord import Offsets, Partition
 from penstock.core.graph import Delivery
 from penstock.core.partitioner import partition_of
 from penstock.core.topic import Partitioning, TopicSpec
-from penstock.services.outputs import Send
 from penstock.services.step import Clock
 
 __all__ = ["MemoryDelivery", "MemoryLog", "MemoryRecord"]
@@ -123,6 +122,10 @@ class MemoryLog:
         """Move a group."""
         self._committed.setdefault(group, {}).update(offsets)
 
+    def forget(self, group: str) -> None:
+        """Lose the offsets of a group, as a cluster does after its ``offsets.retention``."""
+        self._committed.pop(group, None)
+
     def committed(self, group: str) -> Mapping[Partition, int]:
         """Return where a group goes on; what it has not read begins at 0."""
         return self._committed.get(group, {})
@@ -170,10 +173,23 @@ class MemoryDelivery:
         else:
             append()
 
-    @property
-    def keep(self) -> Send:
-        """Return what takes the changelog."""
-        return self.send
+    def keep(
+        self,
+        topic: str,
+        /,
+        *,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Sequence[tuple[str, bytes | None]] = (),
+        partition: int | Partitioning | None = None,
+    ) -> None:
+        """Append a record of the changelog at the commit, with which the group moves."""
+        self._at("send")
+        self._pending.append(
+            partial(
+                self._log.append, topic, key=key, value=value, headers=headers, partition=partition
+            )
+        )
 
     def begin(self) -> None:
         """Begin with nothing."""

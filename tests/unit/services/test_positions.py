@@ -15,15 +15,9 @@ def kept(offsets, *, inputs=INPUTS, delivery="exactly_once", owner="app/count"):
     return dump_positions(offsets, inputs, owner=owner, delivery=delivery)
 
 
-def found(starts, note, *, inputs=INPUTS, unread=(), delivery="exactly_once"):
+def found(starts, note, *, inputs=INPUTS, unread=()):
     return find_positions(
-        starts,
-        note,
-        inputs=inputs,
-        unread=unread,
-        group="app.count",
-        owner="app/count",
-        delivery=delivery,
+        starts, note, inputs=inputs, unread=unread, group="app.count", owner="app/count"
     )
 
 
@@ -63,9 +57,11 @@ def test_at_most_once_the_group_may_be_ahead_of_the_state_and_never_behind():
         found({WORDS: 5}, note)
 
 
-def test_a_service_that_becomes_at_most_once_may_die_before_its_state_knows():
-    note = kept({WORDS: 7}, delivery="exactly_once")
-    assert found({WORDS: 9}, note, delivery="at_most_once") == {WORDS: 9}
+def test_an_input_that_is_read_no_more_is_known_when_it_is_read_again():
+    former = kept({WORDS: 7, LINES: 3}, delivery="at_most_once")
+    note = dump_positions({WORDS: 9}, INPUTS, owner="", delivery="exactly_once", former=former)
+    assert found({WORDS: 9, LINES: 0}, note, unread={LINES}) == {WORDS: 9, LINES: 3}
+    assert found({WORDS: 9, LINES: 5}, note) == {WORDS: 9, LINES: 5}
 
 
 def test_what_retention_deleted_and_was_left_out_is_no_contradiction():
@@ -97,7 +93,6 @@ def test_the_state_of_another_service_that_has_the_same_name_on_the_log_is_refus
             unread=(),
             group="a.b.c",
             owner="a.b/c",
-            delivery="exactly_once",
         )
     assert raised.value.code == "state.owner"
 
