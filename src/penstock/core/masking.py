@@ -19,8 +19,9 @@ _WORDS = r"(password|passwd|pwd|secret|token|(account|access)[._-]?key)[\w.-]{0,
 TEXT_PATTERN = (
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)"
     rf"|(?i:{_WORDS}=|(?<=[?&])sig=)"
-    r"(\x22[^\x22\\]*(\\.[^\x22\\]*)*\x22|\x27[^\x27]*\x27|[^\s,;)}\x22]+)"
-    rf"|(?i:{_WORDS}(\x22: ?\x22[^\x22]*\x22|\x27: ?\x27[^\x27]*\x27))"
+    # Possessive: Java calls itself for each turn of any other group.
+    r"(\x22(?:[^\x22\\]|\\.)*+(\x22|\\?$)|\x27[^\x27]*+(\x27|$)|[^\s,;)}\x22]+)"
+    rf"|(?i:{_WORDS}(\x22: ?\x22[^\x22]*+(\x22|$)|\x27: ?\x27[^\x27]*+(\x27|$)))"
     r"|(?<=://)[^\s/@:]{1,256}:[^\s/]{1,256}(?=@)"
 )
 """A pattern for secrets in running text: keys, ``password="..."``, the login of an address."""

@@ -63,6 +63,9 @@ def test_a_value_that_holds_a_secret_is_one_whatever_its_name(value):
         ("{'sasl.password': 'open', 'a': 'b'}", "{'sasl.***, 'a': 'b'}"),
         ('{"sasl.password":"open"}', '{"sasl.***}'),
         ("password='open sesame' a", "*** a"),
+        ('password="cut off', "***"),
+        ("{'sasl.password': 'cut o", "{'sasl.***"),
+        ('password="' + "\\n" * 5000 + '"', "***"),
         ("nothing to hide: a=b", "nothing to hide: a=b"),
     ],
 )
