@@ -21,7 +21,7 @@ from typing import Any
 
 from penstock import record
 from penstock.core.expression import compile_predicate, compile_row, parse
-from penstock.core.record import record_type
+from penstock.core.records.record import record_type
 
 REQUIRED = 1_000_000
 RECORDS = 1_000

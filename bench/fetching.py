@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from urllib.request import Request, urlopen
 
-from penstock.machine.jars import Jar, JarSet
-from penstock.machine.mirror import configured_mirror
+from penstock.machine.java.jars import Jar, JarSet
+from penstock.machine.java.mirror import configured_mirror
 from penstock.machine.places import cache_dir
 
 SECONDS = 120

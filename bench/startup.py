@@ -19,10 +19,10 @@ import sys
 import tempfile
 import time
 
-from penstock.backbone.brokerplan import ClusterPlan
-from penstock.backbone.connection import Connection
-from penstock.backbone.topics import Topics
-from penstock.core.settings import KafkaSettings
+from penstock.backbone.broker.plan import ClusterPlan
+from penstock.backbone.client.connection import Connection
+from penstock.backbone.topics.topics import Topics
+from penstock.core.settings.settings import KafkaSettings
 from penstock.errors import PenstockError
 
 APP = Path(__file__).parents[1] / "apps" / "wordcount"

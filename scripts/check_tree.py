@@ -1,4 +1,4 @@
-"""Check what no linter does: the size of modules and functions, and the names of classes.
+"""Check what no linter does: the size of rooms, modules and functions, and the names of classes.
 
 A module past 400 lines says why ("Long because ...") in its docstring; past 600 it is split.
 """
@@ -10,6 +10,7 @@ from pathlib import Path
 
 SHORT, LONG = 400, 600
 SCREEN = 60
+ROOM = 18
 VAGUE = ("Manager", "Helper", "Helpers", "Utils", "Util", "Base", "Info")
 ROOTS = ("src", "apps", "bench", "scripts", "tests")
 
@@ -32,10 +33,19 @@ def complaints(path: Path) -> Iterator[str]:
             yield f"{path}:{node.lineno}: {node.name} says nothing; name what it is"
 
 
+def crowded(root: Path) -> Iterator[str]:
+    """Yield the folders that have more modules than a reader can keep in mind."""
+    for folder in sorted({path.parent for path in root.rglob("*.py")}):
+        count = sum(path.name != "__init__.py" for path in folder.glob("*.py"))
+        if count > ROOM:
+            yield f"{folder}: {count} modules; make rooms of it ({ROOM} at most)"
+
+
 def main() -> int:
     """Print every complaint; return 1 where there is one."""
     modules = sorted(path for root in ROOTS for path in Path(root).rglob("*.py"))
     found = [text for path in modules for text in complaints(path)]
+    found += crowded(Path("src"))
     for text in found:
         print(text)
     print(f"{len(modules)} modules, {len(found)} complaints")

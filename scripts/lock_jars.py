@@ -1,4 +1,4 @@
-"""Write src/penstock/machine/jars.lock: which jars, how large, and their SHA-512.
+"""Write src/penstock/machine/java/jars.lock: which jars, how large, and their SHA-512.
 
 The versions are chosen here, by hand. A jar's size and hash are those of the bytes that the
 configured Maven repository sends; compare the difference that git shows before committing it.
@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.request import Request, urlopen
 
-from penstock.machine.jars import Jar, JarSet
-from penstock.machine.mirror import configured_mirror
+from penstock.machine.java.jars import Jar, JarSet
+from penstock.machine.java.mirror import configured_mirror
 
-LOCK = Path(__file__).parents[1] / "src/penstock/machine/jars.lock"
+LOCK = Path(__file__).parents[1] / "src/penstock/machine/java/jars.lock"
 SECONDS = 60
 
 # org.apache.kafka:kafka_2.13 and what it needs at run time, as Maven resolves it, and a binding

@@ -65,15 +65,15 @@ make_environment() {
 }
 
 has_java() {
-  "$VENV/bin/python" -c 'from penstock.machine.java import find_java; find_java()' 2>/dev/null
+  "$VENV/bin/python" -c 'from penstock.machine.java.java import find_java; find_java()' 2>/dev/null
 }
 
 # Both questions in one process: this is all that a second run costs.
 is_complete() {
   "$VENV/bin/python" -c '
 import sys
-from penstock.machine.jars import missing_jars
-from penstock.machine.java import find_java
+from penstock.machine.java.jars import missing_jars
+from penstock.machine.java.java import find_java
 find_java()
 sys.exit(bool(missing_jars()))' 2>/dev/null
 }

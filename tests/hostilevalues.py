@@ -12,8 +12,8 @@ from random import Random
 from typing import Annotated, Literal
 
 from penstock import App, limits, record
-from penstock.core.codec import JsonCodec
-from penstock.core.graph import OnLog
+from penstock.core.graph.data import OnLog
+from penstock.core.records.codec import JsonCodec
 from penstock.errors import DataError
 
 MAX_BYTES = 20_000

@@ -13,8 +13,8 @@ import msgspec
 from hypothesis import strategies as st
 
 from penstock import App, limits, record
-from penstock.core.codec import JsonCodec
-from penstock.core.graph import OnLog
+from penstock.core.graph.data import OnLog
+from penstock.core.records.codec import JsonCodec
 from penstock.errors import DataError
 
 MAX_BYTES = 2000

@@ -37,16 +37,19 @@ from run import fill_side_input, spark_session
 
 from penstock.backbone.declare import declare_application
 from penstock.backbone.site import Site
-from penstock.backbone.topics import Topics
-from penstock.core.graph import Data, Graph, Lake, Pipeline
-from penstock.core.settings import Settings
+from penstock.backbone.topics.topics import Topics
+from penstock.core.graph.data import Data, Lake
+from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import Pipeline
+from penstock.core.rules.check import verified
+from penstock.core.settings.settings import Settings
 from penstock.machine.places import Places
-from penstock.pipelines.laketable import lake_path, lake_rows
-from penstock.pipelines.plan import output_of
-from penstock.pipelines.reading import observed_name, records, topic_rows
-from penstock.pipelines.session import shuffle_partitions
-from penstock.pipelines.sinks import once_writer, stream_writer
-from penstock.pipelines.writing import log_rows
+from penstock.pipelines.execution.plan import output_of
+from penstock.pipelines.gate.reading import observed_name, records, topic_rows
+from penstock.pipelines.lake.table import lake_path, lake_rows
+from penstock.pipelines.sink.destination import once_writer, stream_writer
+from penstock.pipelines.sink.rows import log_rows
+from penstock.pipelines.spark.session import shuffle_partitions
 from penstock.testing.broker import temporary_broker
 
 BATCHES, WARMING = 6, 2
@@ -135,7 +138,7 @@ def cores() -> int:
 
 @contextmanager
 def prepared(file: Path, *, once: bool) -> Iterator[Ground]:
-    graph = nexmark(partitions=cores(), disorder=DISORDER, once=once).graph.verified()
+    graph = verified(nexmark(partitions=cores(), disorder=DISORDER, once=once).graph)
     with (
         tempfile.TemporaryDirectory(prefix="penstock-nexmark-") as home,
         temporary_broker() as broker,

@@ -14,7 +14,7 @@ from datetime import timedelta
 
 from nexmark import CLOSED_BY_WATERMARK, FED_BY
 
-from penstock.core.report import PartReport
+from penstock.core.status.report import PartReport
 from penstock.errors import TransientError
 
 __all__ = ["Ending"]

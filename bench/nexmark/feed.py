@@ -10,10 +10,11 @@ from typing import TextIO
 from auction_site import Event, end_of_input, event_of
 from nexmark import EVENTS
 
-from penstock.backbone.connection import Connection
-from penstock.backbone.producer import Producer, SendLimits
-from penstock.core.codec import JsonCodec
-from penstock.core.graph import Graph, Stream
+from penstock.backbone.client.connection import Connection
+from penstock.backbone.log.producer import Producer, SendLimits
+from penstock.core.graph.data import Stream
+from penstock.core.graph.graph import Graph
+from penstock.core.records.codec import JsonCodec
 
 __all__ = ["Feed", "open_feed"]
 
@@ -64,7 +65,7 @@ class Feed:
 
     @property
     def _disorder(self) -> timedelta:
-        return self._events.disorder or timedelta()
+        return self._events.event_time.disorder or timedelta()
 
     def _put(self, producer: Producer, event: Event) -> None:
         topic = self._events.topic

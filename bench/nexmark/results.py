@@ -7,10 +7,12 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from penstock.backbone.logreader import LogReader
+from penstock.backbone.log.reader import LogReader
 from penstock.backbone.site import Site
-from penstock.core.graph import Graph, Lake, Pipeline, Table
-from penstock.pipelines.laketable import lake_path
+from penstock.core.graph.data import Lake, Table
+from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import Pipeline
+from penstock.pipelines.lake.table import lake_path
 
 __all__ = ["result_rows"]
 

@@ -35,12 +35,13 @@ from results import Row, result_rows
 
 from penstock.backbone.declare import declare_application
 from penstock.backbone.site import Site
-from penstock.core.settings import Settings, SparkSettings
+from penstock.core.rules.check import verified
+from penstock.core.settings.settings import Settings, SparkSettings
 from penstock.errors import PenstockError
 from penstock.machine.places import Places
-from penstock.pipelines.engine import run_pipelines
-from penstock.pipelines.laketable import lake_path
-from penstock.pipelines.session import session
+from penstock.pipelines.execution.engine import run_pipelines
+from penstock.pipelines.lake.table import lake_path
+from penstock.pipelines.spark.session import session
 from penstock.testing.broker import temporary_broker
 
 DRIVER_MEMORY = "3g"
@@ -80,7 +81,7 @@ def answers(
     They have a broker of their own, with one topic of events that ends once for all of them.
     """
     app = nexmark(partitions=options.partitions, disorder=options.disorder, once=options.once)
-    graph, stop = app.graph.verified(), threading.Event()
+    graph, stop = verified(app.graph), threading.Event()
     names = [*dict.fromkeys(FED_BY[each] for each in queries if each in FED_BY), *queries]
     with (
         tempfile.TemporaryDirectory(prefix="penstock-nexmark-") as home,

@@ -6,7 +6,7 @@ from auction_site import Event
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
 
-from penstock.core.graph import Stream
+from penstock.core.graph.data import Stream
 
 __all__ = ["TS", "Views"]
 

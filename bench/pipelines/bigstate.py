@@ -24,13 +24,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from penstock import App, record
-from penstock.backbone.connection import Connection
-from penstock.backbone.logreader import LogReader
-from penstock.pipelines.plan import output_of
-from penstock.pipelines.reading import records
-from penstock.pipelines.session import shuffle_partitions
-from penstock.pipelines.sinks import once_writer
-from penstock.pipelines.writing import log_rows
+from penstock.backbone.client.connection import Connection
+from penstock.backbone.log.reader import LogReader
+from penstock.pipelines.execution.plan import output_of
+from penstock.pipelines.gate.reading import records
+from penstock.pipelines.sink.destination import once_writer
+from penstock.pipelines.sink.rows import log_rows
+from penstock.pipelines.spark.session import shuffle_partitions
 
 HEAP = "512m"
 BOUNDED = {"spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB": "128"}

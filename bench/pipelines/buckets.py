@@ -31,6 +31,7 @@ from penstock import (
     record,
     retracting,
 )
+from penstock.core.graph.panes import rollup_of
 from penstock.core.panes.aggregates import Count
 from penstock.core.panes.arrivals import Arrivals, unpack_arrivals
 from penstock.core.panes.bucket import Bucket, MemoryStore
@@ -39,11 +40,11 @@ from penstock.core.panes.pages import PagedStore
 from penstock.core.panes.waiting import Waiting
 from penstock.core.panes.watermark import WatermarkRule
 from penstock.core.panes.windows import FixedWindows
-from penstock.core.rollup.resolve import Rollup, rollup_of
+from penstock.core.rollup.resolve import Rollup
 from penstock.core.rollup.wire import Destination, PaneWire
-from penstock.pipelines.rollups.collection import collection_paused
 from penstock.pipelines.rollups.combining import BUCKET, PAYLOAD, Combining
 from penstock.pipelines.rollups.frame import AHEAD, CLOCK, OFFSET, PARTITION, TIME, group, value
+from penstock.pipelines.rollups.gcpause import collection_paused
 from penstock.pipelines.rollups.processor import DUE_KEYS, outgoing, told
 
 BATCHES, BUCKETS, PARTITIONS = 5, (0, 1), 2

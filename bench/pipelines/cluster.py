@@ -20,9 +20,9 @@ import psutil
 from ground import Load, declared, fill, readings_of, spark_process, sparked
 from panes import BATCHES, application, penstock
 
-from penstock.backbone.connection import Connection
-from penstock.core.settings import SparkSettings
-from penstock.pipelines.standalone import StandaloneCluster
+from penstock.backbone.client.connection import Connection
+from penstock.core.settings.settings import SparkSettings
+from penstock.pipelines.spark.standalone import StandaloneCluster
 
 
 def resident(pids: list[int]) -> int:

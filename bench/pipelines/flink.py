@@ -37,9 +37,9 @@ from ground import (
 from pyspark.sql import DataFrame
 
 from penstock import App, count, fixed, mean, on_watermark, record
-from penstock.core.graph import Pipeline
-from penstock.pipelines.plan import output_of
-from penstock.pipelines.reading import RECORDS_PER_BATCH, observed_name, records
+from penstock.core.graph.parts import Pipeline
+from penstock.pipelines.execution.plan import output_of
+from penstock.pipelines.gate.reading import RECORDS_PER_BATCH, observed_name, records
 
 SIZES = {"small": 2_000_000, "large": 6_000_000}
 QUICK_SHARE = 4

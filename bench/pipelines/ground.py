@@ -18,16 +18,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from penstock import App, record
-from penstock.backbone.connection import Connection
+from penstock.backbone.client.connection import Connection
 from penstock.backbone.declare import declare_application
 from penstock.backbone.site import Site
-from penstock.core.graph import Graph, Pipeline
-from penstock.core.settings import Settings
+from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import Pipeline
+from penstock.core.rules.check import verified
+from penstock.core.settings.settings import Settings
 from penstock.machine.places import Places
-from penstock.pipelines.history import Histories
-from penstock.pipelines.plan import pane_rows
-from penstock.pipelines.reading import topic_rows
-from penstock.pipelines.session import session, shuffle_partitions
+from penstock.pipelines.execution.plan import pane_rows
+from penstock.pipelines.gate.reading import topic_rows
+from penstock.pipelines.history.history import Histories
+from penstock.pipelines.spark.session import session, shuffle_partitions
 from penstock.testing.broker import temporary_broker
 
 START_AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -183,7 +185,7 @@ def fill(connection: Connection, topic: str, pairs: Iterable[tuple[bytes, bytes]
 def declared(app: App) -> Iterator[Connection]:
     """Give a broker that has the application's topics."""
     with temporary_broker() as broker:
-        declare_application(app.graph.verified(), broker.connection)
+        declare_application(verified(app.graph), broker.connection)
         yield broker.connection
 
 
@@ -210,4 +212,4 @@ def sparked(
             report=lambda _: None,
         )
         with session(settings, site.places, name="bench") as spark:
-            yield Ground(app.graph.verified(), site, spark, Path(home))
+            yield Ground(verified(app.graph), site, spark, Path(home))

@@ -18,10 +18,10 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from penstock import App, day, record
-from penstock.core.graph import Lake
-from penstock.pipelines.laketable import make_table, stored_rows
-from penstock.pipelines.session import local_session
-from penstock.pipelines.snapshot import changes
+from penstock.core.graph.data import Lake
+from penstock.pipelines.lake.snapshot import changes
+from penstock.pipelines.lake.table import make_table, stored_rows
+from penstock.pipelines.spark.session import local_session
 
 SMALL = 320
 FORMS = {"a file for each task": "false", "gathered": "true"}

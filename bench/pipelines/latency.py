@@ -24,11 +24,12 @@ import msgspec
 from figures import percentiles
 from latency_app import app
 
-from penstock.backbone.connection import Connection
+from penstock.backbone.client.connection import Connection
 from penstock.backbone.declare import declare_application
-from penstock.backbone.logrange import LATEST
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.producer import Producer, SendLimits
+from penstock.backbone.log.producer import Producer, SendLimits
+from penstock.backbone.log.reader import LogReader
+from penstock.backbone.topics.range import LATEST
+from penstock.core.rules.check import verified
 from penstock.testing.broker import temporary_broker
 
 HERE = Path(__file__).parent
@@ -125,7 +126,7 @@ def main() -> int:
     options = parser.parse_args()
     found = {}
     with temporary_broker() as broker:
-        declare_application(app.graph.verified(), broker.connection)
+        declare_application(verified(app.graph), broker.connection)
         for mode in options.only:
             seconds = options.seconds if mode == "real time" else min(20, options.seconds)
             p50, p99, worst = measure(broker.connection, mode, rate=options.rate, seconds=seconds)

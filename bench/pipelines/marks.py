@@ -15,13 +15,13 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from penstock.backbone.connection import Connection
-from penstock.backbone.topics import Topics
+from penstock.backbone.client.connection import Connection
+from penstock.backbone.topics.topics import Topics
 from penstock.core.panes.arrivals import Arrivals, pack_arrivals
 from penstock.core.topic import TopicSpec
-from penstock.pipelines import oncetask
-from penstock.pipelines.begun import BatchMarker, Begun
-from penstock.pipelines.oncetask import BatchTask, KeptProducers, Output
+from penstock.pipelines.sink import kafkatask as oncetask
+from penstock.pipelines.sink.begun import BatchMarker, Begun
+from penstock.pipelines.sink.kafkatask import BatchTask, KeptProducers, Output
 from penstock.testing.broker import temporary_broker
 
 ROW = pa.record_batch([pa.array([b"key"]), pa.array([b"value"])], names=["key", "value"])

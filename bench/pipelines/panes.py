@@ -28,7 +28,7 @@ from penstock import (
     on_watermark,
     retracting,
 )
-from penstock.pipelines.sinks import rows_writer
+from penstock.pipelines.sink.destination import rows_writer
 
 BATCHES = 5
 """How many batches a run has; the first is not measured."""

@@ -20,12 +20,12 @@ from ground import Ground, Timed, declared, fill, sparked
 from pyspark.sql import DataFrame
 
 from penstock import App, record
-from penstock.pipelines.oncesink import Continued
-from penstock.pipelines.plan import output_of
-from penstock.pipelines.reading import records
-from penstock.pipelines.session import shuffle_partitions
-from penstock.pipelines.sinks import once_writer, stream_writer
-from penstock.pipelines.writing import log_rows
+from penstock.pipelines.execution.plan import output_of
+from penstock.pipelines.gate.reading import records
+from penstock.pipelines.sink.destination import once_writer, stream_writer
+from penstock.pipelines.sink.kafka import Continued
+from penstock.pipelines.sink.rows import log_rows
+from penstock.pipelines.spark.session import shuffle_partitions
 
 BATCH = 500_000
 SMALL_BATCH, SMALL_BATCHES = 100, 60

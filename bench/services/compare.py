@@ -32,13 +32,13 @@ from typing import Any
 import msgspec
 from peers import quix_python, streams_classpath
 
-from penstock.backbone.connection import Connection
-from penstock.backbone.groups import Groups
-from penstock.backbone.logrange import LATEST
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.producer import Producer, SendLimits
-from penstock.backbone.topics import Topics
-from penstock.core.report import decode_report
+from penstock.backbone.client.connection import Connection
+from penstock.backbone.log.groups import Groups
+from penstock.backbone.log.producer import Producer, SendLimits
+from penstock.backbone.log.reader import LogReader
+from penstock.backbone.topics.range import LATEST
+from penstock.backbone.topics.topics import Topics
+from penstock.core.status.report import decode_report
 from penstock.core.topic import TopicSpec
 from penstock.testing.broker import temporary_broker
 

@@ -23,16 +23,16 @@ import confluent_kafka
 import msgspec
 
 from penstock import App, State, record
-from penstock.backbone.connection import Connection
-from penstock.backbone.membership import Membership, consumer_config
-from penstock.backbone.producer import Producer
+from penstock.backbone.client.connection import Connection
+from penstock.backbone.log.membership import Membership, consumer_config
+from penstock.backbone.log.producer import Producer
 from penstock.backbone.site import Site
-from penstock.backbone.topics import Topics
-from penstock.core.graph import Service
-from penstock.core.settings import Settings
+from penstock.backbone.topics.topics import Topics
+from penstock.core.graph.parts import Service
+from penstock.core.settings.settings import Settings
 from penstock.machine.places import Places
-from penstock.services.reporter import Reporter
-from penstock.services.worker import Worker
+from penstock.services.worker.reporter import Reporter
+from penstock.services.worker.worker import Worker
 from penstock.testing.broker import temporary_broker
 
 KEYS = 10_000

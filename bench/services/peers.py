@@ -6,7 +6,7 @@ Everything lies in the user's cache, beside the jars of Penstock; the second tim
 import sys
 from pathlib import Path
 
-from penstock.machine.jars import JarSet, jar_paths
+from penstock.machine.java.jars import JarSet, jar_paths
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))

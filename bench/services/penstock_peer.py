@@ -11,11 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from penstock import App, State, record, services
-from penstock.backbone.connection import Connection
+from penstock.backbone.client.connection import Connection
 from penstock.backbone.site import Site
-from penstock.core.keys import find_key, read_value
-from penstock.core.report import PartReport, encode_report
-from penstock.core.settings import KafkaSettings, Settings
+from penstock.core.settings.keys import find_key, read_value
+from penstock.core.settings.settings import KafkaSettings, Settings
+from penstock.core.status.report import PartReport, encode_report
 from penstock.machine.places import Places
 
 

@@ -1,10 +1,13 @@
 """Penstock: a fast data platform in Python, on Kafka and Spark."""
 
 from penstock.core.app import App, delete, feedback, micro_batch, real_time, send
-from penstock.core.days import day
-from penstock.core.graph import Output
-from penstock.core.policy import on_error, retry
-from penstock.core.record import record
+from penstock.core.graph.data import Output
+from penstock.core.graph.policy import on_error, retry
+from penstock.core.graph.state import Context, ListState, MapState, Opening, State, ttl
+from penstock.core.graph.timer import Timer, Timers
+from penstock.core.records.days import day
+from penstock.core.records.record import record
+from penstock.core.records.schema import limits
 from penstock.core.rollup.aggregation import (
     accumulating,
     approximate_distinct,
@@ -42,9 +45,6 @@ from penstock.core.rollup.windowing import (
     sliding,
     until,
 )
-from penstock.core.schema import limits
-from penstock.core.state import Context, ListState, MapState, Opening, State, ttl
-from penstock.core.timer import Timer, Timers
 
 __all__ = [
     "App",

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any, Self
 
 from penstock import App, State, Timer, Timers, record, services
-from penstock.backbone.connection import Connection
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.producer import Producer
+from penstock.backbone.client.connection import Connection
+from penstock.backbone.log.producer import Producer
+from penstock.backbone.log.reader import LogReader
 from penstock.backbone.site import Site
-from penstock.backbone.topics import Topics
-from penstock.core.report import PartReport, decode_report, encode_report
-from penstock.core.settings import KafkaSettings, ServiceSettings, Settings
+from penstock.backbone.topics.topics import Topics
+from penstock.core.settings.settings import KafkaSettings, ServiceSettings, Settings
+from penstock.core.status.report import PartReport, decode_report, encode_report
 from penstock.machine.places import Places
 
 SETTINGS = Settings(

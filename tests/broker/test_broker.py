@@ -15,13 +15,13 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from penstock.backbone.broker import EmbeddedBroker
+from penstock.backbone.broker.broker import EmbeddedBroker
 from penstock.backbone.connect import connected
-from penstock.core.settings import KafkaSettings, Settings
+from penstock.core.settings.settings import KafkaSettings, Settings
 from penstock.errors import ConfigurationError
 from penstock.machine.places import Places
 from penstock.machine.ports import LOOPBACK, port_answers, port_is_free
-from penstock.machine.processes import command_line, is_alive, wait_until_dead
+from penstock.machine.process.processes import command_line, is_alive, wait_until_dead
 
 pytestmark = pytest.mark.broker
 
@@ -31,7 +31,7 @@ CALL = 20.0
 OWNER = """
 import sys
 from pathlib import Path
-from penstock.backbone.broker import EmbeddedBroker
+from penstock.backbone.broker.broker import EmbeddedBroker
 broker = EmbeddedBroker(Path(sys.argv[1])).start()
 print(broker.bootstrap, *broker.pids, flush=True)
 sys.stdin.read()

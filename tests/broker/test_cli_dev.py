@@ -13,10 +13,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.producer import Producer
-from penstock.core.report import decode_report
-from penstock.machine.processes import command_line, is_alive
+from penstock.backbone.log.producer import Producer
+from penstock.backbone.log.reader import LogReader
+from penstock.core.status.report import decode_report
+from penstock.machine.process.processes import command_line, is_alive
 
 APP = """
 from penstock import App, State, record

@@ -3,8 +3,8 @@ import sys
 import msgspec
 import pytest
 
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.producer import Producer
+from penstock.backbone.log.producer import Producer
+from penstock.backbone.log.reader import LogReader
 from penstock.cli.main import main
 
 APP = """

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from penstock.backbone.groups import Groups
-from penstock.backbone.producer import Producer
-from penstock.backbone.topics import Topics
+from penstock.backbone.log.groups import Groups
+from penstock.backbone.log.producer import Producer
+from penstock.backbone.topics.topics import Topics
 from penstock.cli.main import main
-from penstock.core.deadletter import Coordinates, dead_letter_headers
+from penstock.core.records.deadletter import Coordinates, dead_letter_headers
 from penstock.errors import DataError
 
 APP = """

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.producer import Producer
+from penstock.backbone.log.producer import Producer
+from penstock.backbone.log.reader import LogReader
 from penstock.machine.ports import free_ports
 
 kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("test_cli_dev.py"))))

@@ -20,15 +20,17 @@ from pathlib import Path
 import pytest
 
 from penstock import App, record
-from penstock.backbone.connection import Connection
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.positions import PositionStore
+from penstock.backbone.client.connection import Connection
+from penstock.backbone.log.positions import PositionStore
+from penstock.backbone.log.reader import LogReader
 from penstock.backbone.site import Site
-from penstock.backbone.topics import Topics
+from penstock.backbone.topics.topics import Topics
 from penstock.connectors import positioned, run_source, tcp_lines, text_file
-from penstock.core.graph import Connector, Graph
-from penstock.core.report import PartReport
-from penstock.core.settings import KafkaSettings, ServiceSettings, Settings
+from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import Connector
+from penstock.core.rules.check import verified
+from penstock.core.settings.settings import KafkaSettings, ServiceSettings, Settings
+from penstock.core.status.report import PartReport
 from penstock.errors import ConfigurationError, FencedError
 from penstock.machine.places import Places
 from penstock.machine.ports import free_ports
@@ -49,7 +51,7 @@ def declared(kafka: Connection, name: str, connector: Connector) -> Graph:
     app = App(name)
     numbers = app.stream(f"{name}.numbers", Number, partitions=1)
     app.source("in", connector, into=numbers, parse=number)
-    graph = app.graph.verified()
+    graph = verified(app.graph)
     Topics(kafka).declare(graph.topics())
     return graph
 
@@ -174,10 +176,10 @@ CHILD = """
 import os, signal, sys, threading
 from dataclasses import replace
 from penstock import App, record
-from penstock.backbone.connection import Connection
+from penstock.backbone.client.connection import Connection
 from penstock.backbone.site import Site
 from penstock.connectors import run_source, text_file
-from penstock.core.settings import KafkaSettings, Settings
+from penstock.core.settings.settings import KafkaSettings, Settings
 from penstock.machine.places import Places
 from penstock.machine.ports import free_ports
 
@@ -390,7 +392,7 @@ def test_a_stop_while_kafka_is_away_takes_no_longer_than_it_may(tmp_path):
     app.source("in", tcp_lines(), into=app.stream("stopping.numbers", Number), parse=number)
     settings = Settings(services=ServiceSettings(stop_timeout=timedelta(seconds=1)))
     with (
-        running(nowhere, app.graph.verified(), tmp_path, settings) as source,
+        running(nowhere, verified(app.graph), tmp_path, settings) as source,
         socket.create_connection(address(source), timeout=2) as sender,
     ):
         sender.sendall(b"1\n2")

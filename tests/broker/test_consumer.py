@@ -5,13 +5,13 @@ import time
 
 import pytest
 
-from penstock.backbone.consumer import Consumer
-from penstock.backbone.groups import Groups
-from penstock.backbone.logrecord import log_record
-from penstock.backbone.membership import Listener, Membership
-from penstock.backbone.producer import Producer
-from penstock.backbone.topics import Topics
-from penstock.backbone.transactions import TransactionalProducer
+from penstock.backbone.client.logrecord import log_record
+from penstock.backbone.log.consumer import Consumer
+from penstock.backbone.log.groups import Groups
+from penstock.backbone.log.membership import Listener, Membership
+from penstock.backbone.log.producer import Producer
+from penstock.backbone.log.transactions import TransactionalProducer
+from penstock.backbone.topics.topics import Topics
 from penstock.errors import ConfigurationError
 
 PATIENCE = 20.0
@@ -266,7 +266,7 @@ def test_a_topic_that_does_not_exist_is_an_error(kafka, topic):
 
 
 def test_a_large_record_is_read_with_a_small_buffer(kafka, topic, producer):
-    from penstock.core.settings import ServiceSettings
+    from penstock.core.settings.settings import ServiceSettings
 
     name = topic(partitions=1)
     producer.send(name, key=b"k", value=b"x" * (5 << 20))

@@ -6,12 +6,12 @@ from time import monotonic
 import pytest
 
 from penstock import App, record
-from penstock.backbone.producer import Producer
-from penstock.backbone.topics import Topics
-from penstock.backbone.transactions import TransactionalProducer
+from penstock.backbone.log.producer import Producer
+from penstock.backbone.log.transactions import TransactionalProducer
+from penstock.backbone.topics.topics import Topics
 from penstock.errors import ConfigurationError, FencedError
-from penstock.pipelines.begun import BATCH_TOPIC, RENEWAL, BatchMarker, Begun, BegunBatches
-from penstock.pipelines.continuity import begun_before, plan_of
+from penstock.pipelines.sink.begun import BATCH_TOPIC, RENEWAL, BatchMarker, Begun, BegunBatches
+from penstock.pipelines.sink.continuity import begun_before, plan_of
 
 
 @record(key="word")

@@ -5,8 +5,8 @@ import pytest
 from penstock import App, record
 from penstock.backbone.declare import declare_application, schema_versions
 from penstock.backbone.schemas import SchemaRegistry
-from penstock.backbone.topics import Topics
-from penstock.core.graph import Graph
+from penstock.backbone.topics.topics import Topics
+from penstock.core.graph.graph import Graph
 from penstock.errors import ConfigurationError
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from penstock.backbone.consumer import Consumer
-from penstock.backbone.groups import Groups, Lag
-from penstock.backbone.positions import PositionStore, position_group
-from penstock.backbone.producer import Producer
-from penstock.backbone.topics import Topics
+from penstock.backbone.log.consumer import Consumer
+from penstock.backbone.log.groups import Groups, Lag
+from penstock.backbone.log.positions import PositionStore, position_group
+from penstock.backbone.log.producer import Producer
+from penstock.backbone.topics.topics import Topics
 from penstock.errors import ConfigurationError
 
 

@@ -11,9 +11,9 @@ import confluent_kafka
 import msgspec
 import pytest
 
-from penstock.backbone.producer import Producer
+from penstock.backbone.log.producer import Producer
 from penstock.cli.main import main
-from penstock.core.deadletter import Coordinates, dead_letter_headers
+from penstock.core.records.deadletter import Coordinates, dead_letter_headers
 from penstock.errors import UserCodeError
 
 hostile = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / "hostile.py")))

@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from penstock.backbone.logrange import EARLIEST, LATEST, Instant, Last, Offset
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.producer import Producer
-from penstock.backbone.topics import Topics
-from penstock.backbone.transactions import TransactionalProducer
+from penstock.backbone.log.producer import Producer
+from penstock.backbone.log.reader import LogReader
+from penstock.backbone.log.transactions import TransactionalProducer
+from penstock.backbone.topics.range import EARLIEST, LATEST, Instant, Last, Offset
+from penstock.backbone.topics.topics import Topics
 from penstock.errors import ConfigurationError
 
 BASE_AT = datetime(2024, 5, 1, tzinfo=UTC)
@@ -240,7 +240,7 @@ def test_a_range_that_ends_at_an_instant_cannot_be_followed(reader, ten):
 
 
 def test_reading_leaves_no_group_behind(kafka, reader, ten):
-    from penstock.backbone.groups import Groups
+    from penstock.backbone.log.groups import Groups
 
     list(reader.read(ten))
     assert "penstock.reader" not in {group.name for group in Groups(kafka).list()}

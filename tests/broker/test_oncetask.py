@@ -8,14 +8,14 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.positions import PositionStore, position_group
-from penstock.backbone.topics import Topics
-from penstock.backbone.transactions import TransactionalProducer
+from penstock.backbone.log.positions import PositionStore, position_group
+from penstock.backbone.log.reader import LogReader
+from penstock.backbone.log.transactions import TransactionalProducer
+from penstock.backbone.topics.topics import Topics
 from penstock.errors import ConfigurationError, DataError, FencedError
-from penstock.pipelines import oncetask
-from penstock.pipelines.oncesink import _begin_run
-from penstock.pipelines.oncetask import BatchTask, KeptProducers, Output, run_name, task_name
+from penstock.pipelines.sink import kafkatask as oncetask
+from penstock.pipelines.sink.kafka import _begin_run
+from penstock.pipelines.sink.kafkatask import BatchTask, KeptProducers, Output, run_name, task_name
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
@@ -143,9 +143,9 @@ def test_an_attempt_that_was_overtaken_is_fenced_and_changes_nothing(output):
 KILLED = """
 import os, signal, sys
 import pyarrow as pa
-from penstock.backbone.connection import Connection
-from penstock.core.settings import KafkaSettings
-from penstock.pipelines.oncetask import BatchTask, Output
+from penstock.backbone.client.connection import Connection
+from penstock.core.settings.settings import KafkaSettings
+from penstock.pipelines.sink.kafkatask import BatchTask, Output
 
 bootstrap, name, topic = sys.argv[1:]
 

@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 from confluent_kafka import murmur2
 
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.producer import Producer, SendLimits
+from penstock.backbone.log.producer import Producer, SendLimits
+from penstock.backbone.log.reader import LogReader
 from penstock.errors import ConfigurationError, DataError
 
 

@@ -7,15 +7,15 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.backbone.connection import Connection
-from penstock.backbone.consumer import Consumer
-from penstock.backbone.groups import Groups
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.membership import Listener
-from penstock.backbone.producer import Producer, SendLimits
-from penstock.backbone.topics import Topics
-from penstock.backbone.transactions import TransactionalProducer
-from penstock.core.settings import KafkaSettings, ServiceSettings
+from penstock.backbone.client.connection import Connection
+from penstock.backbone.log.consumer import Consumer
+from penstock.backbone.log.groups import Groups
+from penstock.backbone.log.membership import Listener
+from penstock.backbone.log.producer import Producer, SendLimits
+from penstock.backbone.log.reader import LogReader
+from penstock.backbone.log.transactions import TransactionalProducer
+from penstock.backbone.topics.topics import Topics
+from penstock.core.settings.settings import KafkaSettings, ServiceSettings
 from penstock.core.topic import TopicSpec
 from penstock.errors import TransientError
 from penstock.machine.ports import free_ports

@@ -3,10 +3,10 @@
 import pyarrow as pa
 import pytest
 
-from penstock.backbone.logreader import LogReader
+from penstock.backbone.log.reader import LogReader
 from penstock.errors import ConfigurationError
-from penstock.pipelines.oncetask import Output
-from penstock.pipelines.rangetask import COMMIT_INTERVAL, RangeTask
+from penstock.pipelines.sink.kafkatask import Output
+from penstock.pipelines.sink.rangetask import COMMIT_INTERVAL, RangeTask
 
 
 @pytest.fixture

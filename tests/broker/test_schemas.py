@@ -1,7 +1,7 @@
 """The schema registry on a real broker."""
 
 from penstock.backbone.schemas import SCHEMA_TOPIC, SchemaRegistry
-from penstock.backbone.topics import Topics
+from penstock.backbone.topics.topics import Topics
 
 
 def test_a_schema_that_was_put_is_seen_by_every_reader(kafka, topic):

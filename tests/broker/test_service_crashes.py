@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock.backbone.admin import topic_partitions
-from penstock.backbone.positions import memberless
-from penstock.backbone.transactions import TransactionalProducer
+from penstock.backbone.client.admin import topic_partitions
+from penstock.backbone.log.positions import memberless
+from penstock.backbone.log.transactions import TransactionalProducer
 
 kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("service_worker.py"))))
 

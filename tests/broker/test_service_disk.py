@@ -13,15 +13,15 @@ import msgspec
 import pytest
 
 from penstock import App, fixed, record, total
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.producer import Producer
-from penstock.backbone.topics import Topics
-from penstock.backbone.transactions import TransactionalProducer
+from penstock.backbone.log.producer import Producer
+from penstock.backbone.log.reader import LogReader
+from penstock.backbone.log.transactions import TransactionalProducer
+from penstock.backbone.topics.topics import Topics
 from penstock.errors import TransientError
-from penstock.services.kinds import make_copy
-from penstock.services.shelf import LONGEST_AGE_SECONDS, open_shelf
-from penstock.services.standby import Standby
-from penstock.services.states import States
+from penstock.services.state.shelf import LONGEST_AGE_SECONDS, open_shelf
+from penstock.services.state.states import States
+from penstock.services.step.factory import make_copy
+from penstock.services.worker.standby import Standby
 from penstock.testing.clock import ManualClock
 
 kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("service_worker.py"))))

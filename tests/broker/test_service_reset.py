@@ -14,9 +14,9 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from penstock.backbone.groups import Groups
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.topics import Topics
+from penstock.backbone.log.groups import Groups
+from penstock.backbone.log.reader import LogReader
+from penstock.backbone.topics.topics import Topics
 from penstock.errors import ConfigurationError
 from penstock.services import reset
 

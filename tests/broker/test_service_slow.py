@@ -17,8 +17,8 @@ from types import SimpleNamespace
 import pytest
 
 from penstock import App, Timer, Timers
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.topics import Topics
+from penstock.backbone.log.reader import LogReader
+from penstock.backbone.topics.topics import Topics
 
 kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("service_worker.py"))))
 

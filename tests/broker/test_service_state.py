@@ -7,15 +7,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock.backbone.consumer import Consumer
-from penstock.backbone.groups import Groups
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.producer import SendLimits
-from penstock.backbone.topics import Topics
+from penstock.backbone.log.consumer import Consumer
+from penstock.backbone.log.groups import Groups
+from penstock.backbone.log.producer import SendLimits
+from penstock.backbone.log.reader import LogReader
+from penstock.backbone.topics.topics import Topics
 from penstock.errors import ConfigurationError, FencedError
 from penstock.services import reset
-from penstock.services.delivery import ExactlyOnce
-from penstock.services.statedelivery import StateAtLeastOnce, StateAtMostOnce
+from penstock.services.worker.delivery import ExactlyOnce
+from penstock.services.worker.statedelivery import StateAtLeastOnce, StateAtMostOnce
 
 kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("service_worker.py"))))
 

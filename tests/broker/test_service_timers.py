@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 from penstock import App, State, Timer, Timers, record
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.producer import Producer
-from penstock.backbone.topics import Topics
-from penstock.core.codec import JsonCodec
+from penstock.backbone.log.producer import Producer
+from penstock.backbone.log.reader import LogReader
+from penstock.backbone.topics.topics import Topics
+from penstock.core.records.codec import JsonCodec
 
 START_AT = datetime(2026, 1, 1, tzinfo=UTC)
 ORDERS = 5000

@@ -7,8 +7,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from penstock import App
-from penstock.backbone.groups import Groups
-from penstock.backbone.topics import Topics
+from penstock.backbone.log.groups import Groups
+from penstock.backbone.topics.topics import Topics
 
 kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("service_worker.py"))))
 

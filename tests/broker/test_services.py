@@ -11,10 +11,10 @@ from types import SimpleNamespace
 import pytest
 
 from penstock import App, Output, State, count, delete, fixed, on_error, record, retry
-from penstock.backbone.groups import Groups
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.producer import Producer
-from penstock.backbone.topics import Topics
+from penstock.backbone.log.groups import Groups
+from penstock.backbone.log.producer import Producer
+from penstock.backbone.log.reader import LogReader
+from penstock.backbone.topics.topics import Topics
 from penstock.errors import ConfigurationError
 from penstock.testing.deadletters import read_dead_letter
 

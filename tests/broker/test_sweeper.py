@@ -7,15 +7,16 @@ import pytest
 
 from penstock import App, record
 from penstock.backbone.declare import declare_application
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.positions import PositionStore
-from penstock.backbone.producer import Producer
+from penstock.backbone.log.positions import PositionStore
+from penstock.backbone.log.producer import Producer
+from penstock.backbone.log.reader import LogReader
 from penstock.backbone.site import Site
-from penstock.backbone.topics import Topics
-from penstock.core.deadletter import read_letter
-from penstock.core.settings import Settings
+from penstock.backbone.topics.topics import Topics
+from penstock.core.records.deadletter import read_letter
+from penstock.core.rules.check import verified
+from penstock.core.settings.settings import Settings
 from penstock.machine.places import Places
-from penstock.pipelines.sweeper import Sweeper
+from penstock.pipelines.gate.sweeper import Sweeper
 
 
 @record(key="word")
@@ -37,7 +38,7 @@ def shop(kafka, topic, tmp_path):
     def other(words):
         return words
 
-    graph = app.graph.verified()
+    graph = verified(app.graph)
     declare_application(graph, kafka)
     site = Site(
         settings=Settings(),

@@ -3,9 +3,9 @@
 import time
 from itertools import count
 
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.transactions import TransactionalProducer
-from penstock.pipelines.switchover import WHOLE_LIMIT, write_changes
+from penstock.backbone.log.reader import LogReader
+from penstock.backbone.log.transactions import TransactionalProducer
+from penstock.pipelines.rebuild.switchover import WHOLE_LIMIT, write_changes
 
 SEEN_SECONDS = 60
 

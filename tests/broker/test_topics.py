@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from penstock.backbone.producer import Producer
-from penstock.backbone.topics import TopicChange, Topics
+from penstock.backbone.log.producer import Producer
+from penstock.backbone.topics.topics import TopicChange, Topics
 from penstock.core.topic import TopicSpec
 from penstock.errors import ConfigurationError
 

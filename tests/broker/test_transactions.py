@@ -6,19 +6,19 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.backbone.admin import topic_partitions
-from penstock.backbone.consumer import Consumer
-from penstock.backbone.groups import Groups
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.positions import (
+from penstock.backbone.client.admin import topic_partitions
+from penstock.backbone.log.consumer import Consumer
+from penstock.backbone.log.groups import Groups
+from penstock.backbone.log.positions import (
     PositionReader,
     PositionStore,
     memberless,
     position_group,
 )
-from penstock.backbone.sending import SendLimits
-from penstock.backbone.topics import Topics
-from penstock.backbone.transactions import TransactionalProducer
+from penstock.backbone.log.reader import LogReader
+from penstock.backbone.log.sending import SendLimits
+from penstock.backbone.log.transactions import TransactionalProducer
+from penstock.backbone.topics.topics import Topics
 from penstock.errors import ConfigurationError, DataError, FencedError, TransientError
 
 

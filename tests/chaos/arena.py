@@ -16,14 +16,14 @@ from typing import Any
 
 import msgspec
 
-from penstock.backbone.connection import Connection
-from penstock.backbone.groups import Groups
-from penstock.backbone.logrange import Offset
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.producer import Producer
-from penstock.backbone.topics import Topics
-from penstock.core.report import PartReport, decode_report
-from penstock.core.settings import KafkaSettings
+from penstock.backbone.client.connection import Connection
+from penstock.backbone.log.groups import Groups
+from penstock.backbone.log.producer import Producer
+from penstock.backbone.log.reader import LogReader
+from penstock.backbone.topics.range import Offset
+from penstock.backbone.topics.topics import Topics
+from penstock.core.settings.settings import KafkaSettings
+from penstock.core.status.report import PartReport, decode_report
 from penstock.errors import TransientError
 from penstock.testing.broker import temporary_broker
 

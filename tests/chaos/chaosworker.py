@@ -17,18 +17,18 @@ from pathlib import Path
 from typing import Any
 
 from penstock import App, State, Timer, Timers, record, services
-from penstock.backbone.connection import Connection
-from penstock.backbone.consumer import Consumer
+from penstock.backbone.client.connection import Connection
+from penstock.backbone.log.consumer import Consumer
+from penstock.backbone.log.transactions import TransactionalProducer
 from penstock.backbone.site import Site
-from penstock.backbone.transactions import TransactionalProducer
-from penstock.core.report import PartReport, encode_report
-from penstock.core.settings import KafkaSettings, ServiceSettings, Settings
+from penstock.core.settings.settings import KafkaSettings, ServiceSettings, Settings
+from penstock.core.status.report import PartReport, encode_report
 from penstock.errors import PenstockError
 from penstock.machine.places import Places
-from penstock.services.assignment import Assignment
-from penstock.services.states import States
-from penstock.services.step import Step
-from penstock.services.task import Task
+from penstock.services.state.states import States
+from penstock.services.step.step import Step
+from penstock.services.worker.assignment import Assignment
+from penstock.services.worker.task import Task
 
 PARTITIONS = 3
 RING_AFTER = timedelta(seconds=1)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import msgspec
 
-from penstock.backbone.brokerplan import ClusterPlan
-from penstock.backbone.connection import Connection
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.logrecord import LogRecord
-from penstock.core.settings import KafkaSettings
+from penstock.backbone.broker.plan import ClusterPlan
+from penstock.backbone.client.connection import Connection
+from penstock.backbone.client.logrecord import LogRecord
+from penstock.backbone.log.reader import LogReader
+from penstock.core.settings.settings import KafkaSettings
 from penstock.errors import PenstockError
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -17,8 +17,8 @@ from typing import Any
 
 import msgspec
 
-from penstock.backbone.logrange import LATEST
-from penstock.backbone.logreader import LogReader
+from penstock.backbone.log.reader import LogReader
+from penstock.backbone.topics.range import LATEST
 
 kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("arena.py"))))
 

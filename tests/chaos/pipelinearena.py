@@ -17,9 +17,9 @@ from typing import Any
 
 import msgspec
 
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.producer import Producer
-from penstock.core.report import PartReport, decode_report
+from penstock.backbone.log.producer import Producer
+from penstock.backbone.log.reader import LogReader
+from penstock.core.status.report import PartReport, decode_report
 from penstock.errors import PenstockError
 from penstock.testing.broker import temporary_broker
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.producer import Producer
-from penstock.backbone.topics import Topics
+from penstock.backbone.log.producer import Producer
+from penstock.backbone.log.reader import LogReader
+from penstock.backbone.topics.topics import Topics
 from penstock.errors import DataError
 
 HERE = Path(__file__).parent

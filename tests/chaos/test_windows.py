@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from penstock.backbone.producer import Producer
+from penstock.backbone.log.producer import Producer
 from penstock.errors import PenstockError
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.pipelines.gate import codec_gate
+from penstock.pipelines.gate.gate import codec_gate
 
 ROOT = Path(__file__).resolve().parents[2]
 hostile = SimpleNamespace(**runpy.run_path(str(ROOT / "tests" / "hostilevalues.py")))

@@ -20,21 +20,22 @@ from pane_match import PaneRow
 from pane_rows import row
 
 from penstock import App, collect, fixed, record
-from penstock.backbone.connection import Connection
+from penstock.backbone.client.connection import Connection
+from penstock.backbone.client.logrecord import RawRecord
 from penstock.backbone.declare import declare_application
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.logrecord import RawRecord
-from penstock.backbone.positions import memberless
-from penstock.backbone.producer import Producer, SendLimits
-from penstock.core.codec import JsonCodec
-from penstock.core.graph import Service
+from penstock.backbone.log.positions import memberless
+from penstock.backbone.log.producer import Producer, SendLimits
+from penstock.backbone.log.reader import LogReader
+from penstock.core.graph.parts import Service
 from penstock.core.panes.machine import Windowing
 from penstock.core.panes.times import END
-from penstock.core.settings import ServiceSettings
-from penstock.services.delivery import ExactlyOnce
-from penstock.services.panestep import PaneStep
-from penstock.services.shelf import Shelf, open_shelf
-from penstock.services.task import Task
+from penstock.core.records.codec import JsonCodec
+from penstock.core.rules.check import verified
+from penstock.core.settings.settings import ServiceSettings
+from penstock.services.state.shelf import Shelf, open_shelf
+from penstock.services.step.panes import PaneStep
+from penstock.services.worker.delivery import ExactlyOnce
+from penstock.services.worker.task import Task
 from penstock.testing.broker import temporary_broker
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -79,7 +80,7 @@ class ServiceEngine:
         windowed = replace(self._elements.window(fixed("1s"), by="key"), windowing=windowing)
         panes = windowed.aggregate(values=collect("value"))
         self._panes = app.stream(f"{name}.panes", panes, partitions=1, on="services")
-        self._graph = app.graph.verified()
+        self._graph = verified(app.graph)
         self._connection = connection
         self._now_at = EPOCH
         self._input = (self._elements.topic.name, 0)

@@ -25,8 +25,8 @@ from penstock.core.panes.bucket import Given
 from penstock.core.panes.machine import Windowing
 from penstock.core.panes.packing import decode
 from penstock.core.panes.watermark import WatermarkRule
+from penstock.core.records.schema import Field, ListOf, Scalar, Schema
 from penstock.core.rollup.resolve import Group, Measure, Rollup
-from penstock.core.schema import Field, ListOf, Scalar, Schema
 from penstock.pipelines.rollups.combining import BUCKET, PAYLOAD, SCHEMA, Combining
 from penstock.pipelines.rollups.frame import (
     AHEAD,
@@ -38,7 +38,7 @@ from penstock.pipelines.rollups.frame import (
     value,
 )
 from penstock.pipelines.rollups.processor import PaneProcessor
-from penstock.pipelines.session import local_session
+from penstock.pipelines.spark.session import local_session
 
 TEXT = Scalar("text")
 ELEMENT = Schema(

@@ -8,8 +8,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from penstock.core.codec import JsonCodec
-from penstock.services.timerqueue import EVENT_TIME_KEY
+from penstock.core.records.codec import JsonCodec
+from penstock.core.rules.check import verified
+from penstock.services.state.timers import EVENT_TIME_KEY
 from penstock.testing.clock import ManualClock
 from penstock.testing.engine import MemoryEngine
 from penstock.testing.memorylog import MemoryLog
@@ -46,7 +47,7 @@ class Run:
         away_until = kit.EPOCH + timedelta(seconds=away_seconds)
         probe = kit.Probe(away_until=away_until, hit=self._hit)
         self.made = kit.RandomApp(plan, name, probe=probe)
-        self.graph = self.made.app.graph.verified()
+        self.graph = verified(self.made.app.graph)
         self.log = MemoryLog(self.graph.topics(), clock=self.clock)
         self.engine = MemoryEngine(
             self.graph, self.log, clock=self.clock, auto_commit=auto_commit, at=self._hit

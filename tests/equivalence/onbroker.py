@@ -19,14 +19,14 @@ from types import SimpleNamespace
 from typing import Any
 
 from penstock import services
-from penstock.backbone.connection import Connection
-from penstock.backbone.groups import Groups
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.producer import Producer
+from penstock.backbone.client.connection import Connection
+from penstock.backbone.log.groups import Groups
+from penstock.backbone.log.producer import Producer
+from penstock.backbone.log.reader import LogReader
 from penstock.backbone.site import Site
-from penstock.backbone.topics import Topics
-from penstock.core.codec import JsonCodec
-from penstock.core.settings import KafkaSettings
+from penstock.backbone.topics.topics import Topics
+from penstock.core.records.codec import JsonCodec
+from penstock.core.settings.settings import KafkaSettings
 from penstock.machine.places import Places
 
 HERE = Path(__file__).parent

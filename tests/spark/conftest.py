@@ -14,17 +14,18 @@ import pytest
 
 from penstock import App
 from penstock.backbone.declare import declare_application
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.producer import Producer
+from penstock.backbone.log.producer import Producer
+from penstock.backbone.log.reader import LogReader
 from penstock.backbone.site import Site
 from penstock.cli.main import main
-from penstock.core.exposition import nested
-from penstock.core.graph import Graph
-from penstock.core.report import PartReport
-from penstock.core.settings import Settings
+from penstock.core.graph.graph import Graph
+from penstock.core.rules.check import verified
+from penstock.core.settings.settings import Settings
+from penstock.core.status.exposition import nested
+from penstock.core.status.report import PartReport
 from penstock.machine.places import Places
-from penstock.pipelines.engine import run_pipelines
-from penstock.pipelines.session import jvm_end
+from penstock.pipelines.execution.engine import run_pipelines
+from penstock.pipelines.spark.session import jvm_end
 
 WAIT_SECONDS = 150
 
@@ -46,7 +47,7 @@ class Ground:
 
     @property
     def graph(self) -> Graph:
-        return self.app.graph.verified()
+        return verified(self.app.graph)
 
     def site(self, stop: threading.Event) -> Site:
         return Site(

@@ -33,14 +33,15 @@ from penstock import (
     record,
     retracting,
 )
-from penstock.backbone.connection import Connection
+from penstock.backbone.client.connection import Connection
 from penstock.backbone.site import Site
-from penstock.core.settings import KafkaSettings, Settings
+from penstock.core.rules.check import verified
+from penstock.core.settings.settings import KafkaSettings, Settings
 from penstock.machine.places import Places
-from penstock.pipelines import sinks
-from penstock.pipelines.engine import run_pipelines
-from penstock.pipelines.oncesink import OnceSink
-from penstock.pipelines.oncetask import BatchTask
+from penstock.pipelines.execution.engine import run_pipelines
+from penstock.pipelines.sink import destination as sinks
+from penstock.pipelines.sink.kafka import OnceSink
+from penstock.pipelines.sink.kafkatask import BatchTask
 
 PIPELINES = ("copied", "panes.windows")
 STEPS = ("worker", "sent", "committed", "batch")
@@ -131,7 +132,7 @@ def main() -> None:
         report=lambda _: None,
     )
     names = [each.name for each in application(name).graph.parts]
-    run_pipelines(application(name).graph.verified(), names, site)
+    run_pipelines(verified(application(name).graph), names, site)
 
 
 if __name__ == "__main__":

@@ -24,14 +24,17 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame
 
 from penstock import App, count, fixed, micro_batch, record
-from penstock.backbone.connection import Connection
+from penstock.backbone.client.connection import Connection
 from penstock.backbone.site import Site
-from penstock.core.settings import KafkaSettings, Settings
+from penstock.core.rules.check import verified
+from penstock.core.settings.settings import KafkaSettings, Settings
 from penstock.machine.places import Places
-from penstock.pipelines import attempts, history, plan, running, sinks
-from penstock.pipelines.engine import run_pipelines
-from penstock.pipelines.history import Histories
-from penstock.pipelines.oncesink import OnceSink
+from penstock.pipelines.execution import attempts, plan, running
+from penstock.pipelines.execution.engine import run_pipelines
+from penstock.pipelines.history import history
+from penstock.pipelines.history.history import Histories
+from penstock.pipelines.sink import destination
+from penstock.pipelines.sink.kafka import OnceSink
 
 STEPS = ("copying", "settled", "piece", "switch", "through", "live")
 PIECE_RECORDS = 60
@@ -111,7 +114,7 @@ def main() -> None:
     DoomedHistories.step = DoomedSink.step = step
     DoomedSink.doomed, DoomedSink.checkpoints = int(batch), places.checkpoints
     history.PIECE_RECORDS = PIECE_RECORDS
-    sinks.OnceSink = DoomedSink
+    destination.OnceSink = DoomedSink
     for module in (attempts, plan, running):
         module.Histories = DoomedHistories
     stop = threading.Event()
@@ -123,7 +126,7 @@ def main() -> None:
         stop=stop,
         report=lambda _: None,
     )
-    graph = application(name).graph.verified()
+    graph = verified(application(name).graph)
     run_pipelines(graph, [part.name for part in graph.parts], site)
 
 

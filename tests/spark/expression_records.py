@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from penstock import record
-from penstock.core.record import record_type
+from penstock.core.records.record import record_type
 
 
 @record()

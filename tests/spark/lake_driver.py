@@ -12,12 +12,13 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from penstock import App, day, micro_batch, record
-from penstock.backbone.connection import Connection
+from penstock.backbone.client.connection import Connection
 from penstock.backbone.site import Site
-from penstock.core.settings import KafkaSettings, LakeSettings, Settings, SparkSettings
-from penstock.machine.lifeline import watch_lifeline
+from penstock.core.rules.check import verified
+from penstock.core.settings.settings import KafkaSettings, LakeSettings, Settings, SparkSettings
 from penstock.machine.places import Places
-from penstock.pipelines.engine import run_pipelines
+from penstock.machine.process.lifeline import watch_lifeline
+from penstock.pipelines.execution.engine import run_pipelines
 
 
 @record(key="device", time="at")
@@ -64,7 +65,7 @@ def main() -> None:
         stop=stop,
         report=lambda _: None,
     )
-    run_pipelines(application(name).graph.verified(), ["keep"], site)
+    run_pipelines(verified(application(name).graph), ["keep"], site)
 
 
 if __name__ == "__main__":

@@ -17,12 +17,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from penstock import App, count, fixed, micro_batch, on_watermark, record, total
-from penstock.backbone.connection import Connection
+from penstock.backbone.client.connection import Connection
 from penstock.backbone.declare import declare_application
 from penstock.backbone.site import Site
-from penstock.core.settings import KafkaSettings, Settings
+from penstock.core.rules.check import verified
+from penstock.core.settings.settings import KafkaSettings, Settings
 from penstock.machine.places import Places
-from penstock.pipelines.rebuild import Watching, rebuild_pipeline
+from penstock.pipelines.rebuild.rebuild import Watching, rebuild_pipeline
 
 
 @record(key="word", time="at")
@@ -92,7 +93,7 @@ def main() -> None:
         stop=threading.Event(),
         report=lambda _: None,
     )
-    graph = application(name, "new").graph.verified()
+    graph = verified(application(name, "new").graph)
     declare_application(graph, site.connection, replacing=f"{name}.totals")
     watching = Watching(step=lambda step: die() if step == last else None)
     rebuild_pipeline(graph, "totals", site, watching=watching)

@@ -11,12 +11,12 @@ from typing import Any
 import psutil
 import pytest
 
-from penstock.backbone.connection import Connection
-from penstock.core.settings import KafkaSettings, Secret, Settings, SparkSettings
+from penstock.backbone.client.connection import Connection
+from penstock.core.settings.settings import KafkaSettings, Secret, Settings, SparkSettings
 from penstock.errors import ConfigurationError
 from penstock.machine.places import Places
-from penstock.pipelines.reading import kafka_options
-from penstock.pipelines.session import session
+from penstock.pipelines.gate.reading import kafka_options
+from penstock.pipelines.spark.session import session
 
 HIDDEN = 'S3CRET-VALUE with "é" '
 OPTIONS = {"spark.hadoop.fs.s3a.secret.key": Secret(HIDDEN)}

@@ -14,11 +14,11 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from penstock import App, count, fixed, record
-from penstock.backbone.topics import Topics
+from penstock.backbone.topics.topics import Topics
 from penstock.errors import ConfigurationError
-from penstock.pipelines.engine import run_pipelines
-from penstock.pipelines.plan import checkpoint_of
-from penstock.pipelines.stateful import repeats_alike, state_aspects
+from penstock.pipelines.execution.engine import run_pipelines
+from penstock.pipelines.execution.plan import checkpoint_of
+from penstock.pipelines.program.stateful import repeats_alike, state_aspects
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(500)]
 

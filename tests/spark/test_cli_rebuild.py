@@ -3,8 +3,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.producer import Producer
+from penstock.backbone.log.producer import Producer
+from penstock.backbone.log.reader import LogReader
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(500)]
 

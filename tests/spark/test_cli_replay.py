@@ -2,8 +2,8 @@ from pathlib import Path
 
 import msgspec
 
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.producer import Producer
+from penstock.backbone.log.producer import Producer
+from penstock.backbone.log.reader import LogReader
 
 APP = """
 from penstock import App, record

@@ -14,8 +14,8 @@ from types import SimpleNamespace
 import pytest
 
 from penstock import App, collect, count, on_watermark, quantile, record
-from penstock.core.codec import JsonCodec
 from penstock.core.panes.windows import SlidingWindows
+from penstock.core.records.codec import JsonCodec
 from penstock.pipelines.rollups.native import native_panes, why_not_native
 from penstock.pipelines.rollups.plan import streamed_panes
 

@@ -22,15 +22,16 @@ from pyspark.sql import DataFrame
 
 from penstock import record
 from penstock.backbone.declare import declare_application
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.producer import Producer
-from penstock.backbone.topics import Topics
+from penstock.backbone.log.producer import Producer
+from penstock.backbone.log.reader import LogReader
+from penstock.backbone.topics.topics import Topics
+from penstock.core.rules.check import verified
 from penstock.errors import PenstockError
-from penstock.pipelines.engine import run_pipelines
-from penstock.pipelines.oncesink import OnceSink
-from penstock.pipelines.oncetask import BatchTask
-from penstock.pipelines.plan import checkpoint_of
-from penstock.pipelines.rebuild import rebuild_pipeline
+from penstock.pipelines.execution.engine import run_pipelines
+from penstock.pipelines.execution.plan import checkpoint_of
+from penstock.pipelines.rebuild.rebuild import rebuild_pipeline
+from penstock.pipelines.sink.kafka import OnceSink
+from penstock.pipelines.sink.kafkatask import BatchTask
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(500)]
 
@@ -256,7 +257,7 @@ class Arena:
         self.name = f"app{uuid4().hex[:8]}"
         self._process: subprocess.Popen[bytes] | None = None
         self.sent = 0
-        declare_application(kit.application(self.name).graph.verified(), kafka)
+        declare_application(verified(kit.application(self.name).graph), kafka)
 
     def start(self, step: str = "never", batch: int = 0) -> None:
         words = [self.home, self.kafka.bootstrap, self.name, step, batch]

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from penstock.core.expression import compile_mapping, parse
-from penstock.core.schema import Schema
-from penstock.pipelines.expressions import column
+from penstock.core.records.schema import Schema
+from penstock.pipelines.spark.expressions import column
 
 SURROGATES = range(0xD800, 0xE000)
 BETWEEN = "\n\r\u0085\u2028\u2029"

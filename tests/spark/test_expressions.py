@@ -35,7 +35,7 @@ from penstock.core.expression import (
 )
 from penstock.core.expression.operations import OPERATIONS
 from penstock.core.expression.tree import Call, walk
-from penstock.pipelines.expressions import column, spark_sql
+from penstock.pipelines.spark.expressions import column, spark_sql
 
 HERE = Path(__file__)
 samples = SimpleNamespace(**runpy.run_path(str(HERE.with_name("expression_records.py"))))

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as sql
 
-from penstock.core.graph import OnLog
-from penstock.pipelines.gate import REFUSED, judged, refused
+from penstock.core.graph.data import OnLog
+from penstock.pipelines.gate.gate import REFUSED, judged, refused
 
 samples = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / "payloads.py")))
 readings, riches, latest = samples.readings, samples.riches, samples.latest

@@ -19,16 +19,16 @@ import pytest
 from pyspark.sql import DataFrame
 
 from penstock import App, collect, count, fixed, record
-from penstock.backbone.logrange import Offset
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.topics import Topics
+from penstock.backbone.log.reader import LogReader
+from penstock.backbone.topics.range import Offset
+from penstock.backbone.topics.topics import Topics
 from penstock.errors import ConfigurationError
-from penstock.pipelines import history
-from penstock.pipelines.batch import run_batch
-from penstock.pipelines.engine import run_pipelines
-from penstock.pipelines.laketable import lake_path
-from penstock.pipelines.plan import checkpoint_of, program_of
-from penstock.pipelines.rebuild import Watching, rebuild_pipeline
+from penstock.pipelines.execution.batch import run_batch
+from penstock.pipelines.execution.engine import run_pipelines
+from penstock.pipelines.execution.plan import checkpoint_of, program_of
+from penstock.pipelines.history import history
+from penstock.pipelines.lake.table import lake_path
+from penstock.pipelines.rebuild.rebuild import Watching, rebuild_pipeline
 
 pytestmark = pytest.mark.timeout(500)
 

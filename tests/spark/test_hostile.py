@@ -14,14 +14,14 @@ import msgspec
 from pyspark.sql import functions as F  # noqa: N812
 
 from penstock import App, limits, record
-from penstock.core.codec import JsonCodec
 from penstock.core.expression import compile_predicate, parse
+from penstock.core.records.codec import JsonCodec
 from penstock.errors import DataError
-from penstock.pipelines.expressions import column
-from penstock.pipelines.gate import REFUSED, judged
-from penstock.pipelines.laketable import lake_rows, make_table, stored_rows
-from penstock.pipelines.session import session_beside
-from penstock.pipelines.writing import log_rows, typed
+from penstock.pipelines.gate.gate import REFUSED, judged
+from penstock.pipelines.lake.table import lake_rows, make_table, stored_rows
+from penstock.pipelines.sink.rows import log_rows, typed
+from penstock.pipelines.spark.expressions import column
+from penstock.pipelines.spark.session import session_beside
 
 hostile = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / "hostilevalues.py")))
 SEED = int(os.environ.get("PENSTOCK_HOSTILE_SEED", "1"))

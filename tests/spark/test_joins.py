@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from penstock import record
-from penstock.pipelines.batch import run_batch
-from penstock.pipelines.plan import checkpoint_of
+from penstock.pipelines.execution.batch import run_batch
+from penstock.pipelines.execution.plan import checkpoint_of
 
 pytestmark = pytest.mark.timeout(500)
 

@@ -18,12 +18,12 @@ from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program 
 from penstock import App, day, record
 from penstock.backbone.site import Site
 from penstock.cli.main import main
-from penstock.core.settings import LakeSettings, Settings
+from penstock.core.settings.settings import LakeSettings, Settings
 from penstock.errors import ConfigurationError
-from penstock.pipelines.laketable import lake_path, lake_rows, make_table, stored_rows
-from penstock.pipelines.sinks import stream_writer
-from penstock.pipelines.snapshot import Snapshot, changes
-from penstock.pipelines.upkeep import LONGEST_WRITE, MANY_FILES, maintain, upkeep_session
+from penstock.pipelines.lake.snapshot import Snapshot, changes
+from penstock.pipelines.lake.table import lake_path, lake_rows, make_table, stored_rows
+from penstock.pipelines.lake.upkeep import LONGEST_WRITE, MANY_FILES, maintain, upkeep_session
+from penstock.pipelines.sink.destination import stream_writer
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(500)]
 

@@ -19,8 +19,8 @@ import pytest
 from pyspark.sql import DataFrame
 
 from penstock.errors import ConfigurationError
-from penstock.machine.lifeline import LIFELINE_VARIABLE
-from penstock.pipelines.engine import run_pipelines
+from penstock.machine.process.lifeline import LIFELINE_VARIABLE
+from penstock.pipelines.execution.engine import run_pipelines
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(500)]
 

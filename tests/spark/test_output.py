@@ -11,12 +11,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from penstock import App, limits, record
-from penstock.core.codec import JsonCodec
-from penstock.core.graph import OnLog, Pipeline
+from penstock.core.graph.data import OnLog
+from penstock.core.graph.parts import Pipeline
+from penstock.core.records.codec import JsonCodec
 from penstock.errors import DefinitionError
-from penstock.pipelines.failures import of_query
-from penstock.pipelines.gate import REFUSED, judged
-from penstock.pipelines.writing import log_rows, typed
+from penstock.pipelines.gate.gate import REFUSED, judged
+from penstock.pipelines.sink.rows import log_rows, typed
+from penstock.pipelines.spark.failures import of_query
 
 
 @record(key=("name", "day"))

@@ -11,14 +11,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from penstock import micro_batch, real_time, record
-from penstock.backbone.topics import Topics
-from penstock.core.codec import JsonCodec
-from penstock.core.settings import Settings, SparkSettings
+from penstock.backbone.topics.topics import Topics
+from penstock.core.records.codec import JsonCodec
+from penstock.core.settings.settings import Settings, SparkSettings
 from penstock.errors import ConfigurationError, DefinitionError
-from penstock.pipelines import sweeper
-from penstock.pipelines.batch import run_batch
-from penstock.pipelines.engine import find_pipeline, run_pipelines
-from penstock.pipelines.plan import start_query
+from penstock.pipelines.execution.batch import run_batch
+from penstock.pipelines.execution.engine import find_pipeline, run_pipelines
+from penstock.pipelines.execution.plan import start_query
+from penstock.pipelines.gate import sweeper
 
 pytestmark = pytest.mark.timeout(500)
 

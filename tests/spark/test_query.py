@@ -15,14 +15,14 @@ import pytest
 from pyspark.errors import PySparkException
 
 from penstock import App, day, record
-from penstock.backbone.logrange import LATEST, Last
+from penstock.backbone.topics.range import LATEST, Last
 from penstock.cli.main import main
 from penstock.errors import ConfigurationError, TransientError
 from penstock.machine.configfile import load_configuration
-from penstock.machine.processes import session_members
-from penstock.pipelines.laketable import defaulted, make_table, stored_rows
-from penstock.pipelines.query import QuerySpan, ask, closed_session
-from penstock.pipelines.snapshot import changes
+from penstock.machine.process.processes import session_members
+from penstock.pipelines.lake.snapshot import changes
+from penstock.pipelines.lake.table import defaulted, make_table, stored_rows
+from penstock.pipelines.query.query import QuerySpan, ask, closed_session
 
 
 @record(key="word", time="at")

@@ -16,13 +16,13 @@ from typing import Self
 import pytest
 
 from penstock.backbone.declare import declare_application
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.producer import Producer
-from penstock.backbone.topics import Topics
+from penstock.backbone.log.producer import Producer
+from penstock.backbone.log.reader import LogReader
+from penstock.backbone.topics.topics import Topics
 from penstock.errors import ConfigurationError, FencedError
-from penstock.pipelines.engine import run_pipelines
-from penstock.pipelines.laketable import lake_path
-from penstock.pipelines.rebuild import Watching, rebuild_pipeline
+from penstock.pipelines.execution.engine import run_pipelines
+from penstock.pipelines.lake.table import lake_path
+from penstock.pipelines.rebuild.rebuild import Watching, rebuild_pipeline
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(500)]
 

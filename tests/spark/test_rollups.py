@@ -32,12 +32,12 @@ from penstock import (
     total,
     variance,
 )
-from penstock.core.codec import JsonCodec
+from penstock.core.records.codec import JsonCodec
 from penstock.errors import ConfigurationError
-from penstock.pipelines import plan
-from penstock.pipelines.batch import run_batch
-from penstock.pipelines.engine import run_pipelines
-from penstock.pipelines.rebuild import rebuild_pipeline
+from penstock.pipelines.execution import plan
+from penstock.pipelines.execution.batch import run_batch
+from penstock.pipelines.execution.engine import run_pipelines
+from penstock.pipelines.rebuild.rebuild import rebuild_pipeline
 from penstock.pipelines.rollups.native import why_not_native
 
 pytestmark = pytest.mark.timeout(500)

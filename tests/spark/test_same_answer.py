@@ -5,8 +5,8 @@ import os
 import pytest
 from pyspark.errors import PySparkException
 
-from penstock.pipelines.query import closed_session, run_query, spark_parser
-from penstock.pipelines.sqlgate import allowed_query
+from penstock.pipelines.query.gate import allowed_query
+from penstock.pipelines.query.query import closed_session, run_query, spark_parser
 
 from .sqltexts import ROWS, TABLES, query_texts
 

@@ -19,9 +19,9 @@ def _script(tmp_path: Path, body: str) -> list[str]:
     text = f"""
         import os, sys
         from pathlib import Path
-        from penstock.core.settings import Settings
+        from penstock.core.settings.settings import Settings
         from penstock.machine.places import Places
-        from penstock.pipelines.session import session
+        from penstock.pipelines.spark.session import session
 
         places = Places(Path({str(tmp_path)!r}))
         """

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from py4j.protocol import Py4JError
 
-from penstock.machine.kept import KeptProgram
+from penstock.machine.process.ownedprogram import KeptProgram
 
 def test_that_takes_all_memory_of_spark(spark):
     gateway = spark.sparkContext._gateway

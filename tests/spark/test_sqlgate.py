@@ -7,15 +7,15 @@ from contextlib import suppress
 import pytest
 
 from penstock.errors import ConfigurationError
-from penstock.pipelines.query import closed_session, spark_parser
-from penstock.pipelines.sqlgate import (
+from penstock.pipelines.query.gate import (
     MAX_CHARACTERS,
     MAX_NESTING,
     Relation,
     allowed_query,
 )
-from penstock.pipelines.sqlplan import nodes, strings
-from penstock.pipelines.sqlwords import FUNCTIONS, TABLE_FUNCTIONS
+from penstock.pipelines.query.plan import nodes, strings
+from penstock.pipelines.query.query import closed_session, spark_parser
+from penstock.pipelines.query.words import FUNCTIONS, TABLE_FUNCTIONS
 
 RELATIONS = ["words", "kept", "my-stream", "shop.orders"]
 SEEDS = [int(seed) for seed in os.environ.get("PENSTOCK_CHAOS_SEEDS", "0").split()]

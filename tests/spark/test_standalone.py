@@ -19,11 +19,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.producer import Producer
-from penstock.backbone.topics import Topics
-from penstock.machine.processes import wait_until_dead
-from penstock.pipelines.standalone import StandaloneCluster
+from penstock.backbone.log.producer import Producer
+from penstock.backbone.log.reader import LogReader
+from penstock.backbone.topics.topics import Topics
+from penstock.machine.process.processes import wait_until_dead
+from penstock.pipelines.spark.standalone import StandaloneCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -36,8 +36,8 @@ RULES = '''
 import os
 
 def grade(celsius):
-    """Return the grade, and who computed it."""
-    return f"{'hot' if celsius > 50 else 'mild'} {os.getpid()}"
+    """Return the grade, and whose worker computed it."""
+    return f"{'hot' if celsius > 50 else 'mild'} {os.getppid()}"
 '''
 
 APP = """
@@ -187,6 +187,7 @@ def test_an_application_is_exact_on_two_workers_of_which_one_is_killed(run, clus
     assert application["cores"] == 2
     families = [psutil.Process(pid).children(recursive=True) for pid in cluster.workers]
     theirs = [each for family in families for each in family]
+    # The parents of Python's workers: a worker may be gone by now, the daemon that forked it not.
     called = {int(row["grade"].split()[1]) for row in run.read("grades")}
     assert called <= {each.pid for each in theirs}, "executors call the application's functions"
 

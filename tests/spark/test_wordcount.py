@@ -18,9 +18,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from penstock.backbone.broker import EmbeddedBroker
+from penstock.backbone.broker.broker import EmbeddedBroker
 from penstock.backbone.declare import declare_application
-from penstock.backbone.logreader import LogReader
+from penstock.backbone.log.reader import LogReader
 from penstock.cli.load import load_application
 from penstock.machine.places import Places
 

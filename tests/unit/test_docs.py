@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from penstock.cli.main import VERBS, make_parser
-from penstock.core.check import check
-from penstock.core.exposition import CATALOGUE
+from penstock.core.rules.check import check
+from penstock.core.status.exposition import CATALOGUE
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -8,11 +8,11 @@ from datetime import timedelta
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from penstock.backbone.broker import EmbeddedBroker
-from penstock.backbone.client import LOG
-from penstock.backbone.connection import Connection
-from penstock.backbone.seldom import same_text
-from penstock.core.settings import EMBEDDED, Settings
+from penstock.backbone.broker.broker import EmbeddedBroker
+from penstock.backbone.client.connection import Connection
+from penstock.backbone.client.contact import LOG
+from penstock.backbone.client.quietlog import same_text
+from penstock.core.settings.settings import EMBEDDED, Settings
 from penstock.errors import ConfigurationError
 from penstock.machine.places import Places
 

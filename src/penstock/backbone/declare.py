@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.backbone.connection import Connection
+from penstock.backbone.client.connection import Connection
 from penstock.backbone.schemas import SchemaRegistry
-from penstock.backbone.topics import TopicChange, Topics
-from penstock.core.evolution import refusals
-from penstock.core.graph import Graph, OnLog
-from penstock.core.schema import Schema
+from penstock.backbone.topics.topics import TopicChange, Topics
+from penstock.core.graph.data import OnLog
+from penstock.core.graph.graph import Graph
+from penstock.core.records.evolution import refusals
+from penstock.core.records.schema import Schema
 from penstock.errors import ConfigurationError
 
 __all__ = ["Declared", "declare_anew", "declare_application", "schema_versions"]

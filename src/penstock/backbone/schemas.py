@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
-from penstock.backbone.connection import Connection
-from penstock.backbone.logreader import LogReader
-from penstock.backbone.producer import Producer
-from penstock.backbone.topics import Topics
+from penstock.backbone.client.connection import Connection
+from penstock.backbone.log.producer import Producer
+from penstock.backbone.log.reader import LogReader
+from penstock.backbone.topics.topics import Topics
 from penstock.core.topic import TopicSpec
 
 __all__ = ["SCHEMA_TOPIC", "SchemaRegistry"]

@@ -4,9 +4,9 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from penstock.backbone.connection import Connection
-from penstock.core.report import PartReport
-from penstock.core.settings import Settings
+from penstock.backbone.client.connection import Connection
+from penstock.core.settings.settings import Settings
+from penstock.core.status.report import PartReport
 from penstock.machine.places import Places
 
 __all__ = ["Site"]

@@ -8,7 +8,8 @@ from datetime import timedelta
 from typing import TypeAlias
 
 from penstock.backbone.site import Site
-from penstock.core.graph import Graph, Part, Pipeline, Service, Source
+from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import Part, Pipeline, Service, Source
 from penstock.core.place import did_you_mean
 from penstock.errors import ConfigurationError, StuckError
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from types import ModuleType
 
 from penstock.cli.mistakes import mistake, mistakes_in
-from penstock.cli.terminal import shortened
+from penstock.cli.screen.terminal import shortened
 from penstock.core.app import App
-from penstock.core.graph import Graph
+from penstock.core.graph.graph import Graph
 from penstock.core.place import did_you_mean
 from penstock.errors import ConfigurationError, DefinitionError
 

@@ -10,40 +10,53 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from penstock import __version__
 from penstock.cli.arguments import add_common
-from penstock.cli.logformat import tell_of_threads
+from penstock.cli.screen.logformat import tell_of_threads
+from penstock.cli.screen.terminal import Terminal
 from penstock.cli.session import Session
 from penstock.cli.stopping import INTERRUPTED
-from penstock.cli.terminal import Terminal
 from penstock.core.place import did_you_mean
 from penstock.core.printable import printable
 from penstock.errors import PenstockError
 
-__all__ = ["main", "make_parser"]
+__all__ = ["VERBS", "Verb", "main", "make_parser"]
+
+
+class Verb(NamedTuple):
+    """A verb of the command: its module below ``penstock.cli``, and what it does."""
+
+    module: str
+    summary: str
+
 
 VERBS = {
-    "init": "make a project that runs",
-    "check": "verify an application, start nothing",
-    "graph": "draw an application",
-    "explain": "what its parts compute, where and how",
-    "dev": "run a whole application on this machine",
-    "run": "run parts of an application in this process",
-    "status": "how the parts that run in this project are",
-    "rebuild": "compute a pipeline anew from the log, and put it in the place of the old one",
-    "replay": "run a part over a range of the past, into a place of its own",
-    "reset": "let a service begin anew, its state rebuilt from its input",
-    "query": "SQL over streams, tables and the lake",
-    "lake": "list, describe, history, maintain",
-    "topics": "list, describe, tail, produce, apply",
-    "groups": "consumer groups and their lag",
-    "dead-letters": "what could not be used, why, and where it stood",
-    "config": "the settings, and where they came from",
-    "broker": "run the embedded broker in the foreground",
-    "jars": "fetch and verify what runs on Java",
-    "doctor": "what is there, what is missing, and how to mend it",
+    "init": Verb("application.init", "make a project that runs"),
+    "check": Verb("application.check", "verify an application, start nothing"),
+    "graph": Verb("application.graph", "draw an application"),
+    "explain": Verb("application.explain", "what its parts compute, where and how"),
+    "dev": Verb("running.dev", "run a whole application on this machine"),
+    "run": Verb("running.run", "run parts of an application in this process"),
+    "status": Verb("status.status", "how the parts that run in this project are"),
+    "rebuild": Verb(
+        "running.rebuild",
+        "compute a pipeline anew from the log, and put it in the place of the old one",
+    ),
+    "replay": Verb(
+        "running.replay", "run a part over a range of the past, into a place of its own"
+    ),
+    "reset": Verb("running.reset", "let a service begin anew, its state rebuilt from its input"),
+    "query": Verb("log.query", "SQL over streams, tables and the lake"),
+    "lake": Verb("log.lake", "list, describe, history, maintain"),
+    "topics": Verb("log.topics", "list, describe, tail, produce, apply"),
+    "groups": Verb("log.groups", "consumer groups and their lag"),
+    "dead-letters": Verb("log.deadletters", "what could not be used, why, and where it stood"),
+    "config": Verb("machine.config", "the settings, and where they came from"),
+    "broker": Verb("log.broker", "run the embedded broker in the foreground"),
+    "jars": Verb("machine.jars", "fetch and verify what runs on Java"),
+    "doctor": Verb("machine.doctor", "what is there, what is missing, and how to mend it"),
 }
 _CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 
@@ -51,14 +64,13 @@ _CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 class _Parser(argparse.ArgumentParser):
     """Says which word was probably meant. A verb's module is imported when it is used."""
 
-    verb: str | None = None
+    verb: Verb | None = None
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Learn the verb's own arguments first."""
         if self.verb is not None:
-            name, self.verb = self.verb.replace("-", ""), None
-            module = import_module(f"penstock.cli.{name}")
-            module.register(self)
+            name, self.verb = self.verb.module, None
+            import_module(f"penstock.cli.{name}").register(self)
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
@@ -80,8 +92,8 @@ def make_parser() -> argparse.ArgumentParser:
     add_common(parser, default=None)
     parser.set_defaults(debug=False, settings=[], more_settings=[])
     verbs = parser.add_subparsers(metavar="VERB", required=True, parser_class=_Parser)
-    for name, summary in VERBS.items():
-        verbs.add_parser(name, help=summary, description=summary).verb = name
+    for name, verb in VERBS.items():
+        verbs.add_parser(name, help=verb.summary, description=verb.summary).verb = verb
     return parser
 
 

@@ -17,9 +17,9 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from penstock.core.app import App
-from penstock.core.check import check
 from penstock.core.place import did_you_mean
 from penstock.core.printable import printable
+from penstock.core.rules.check import check
 from penstock.errors import DefinitionError, Place, Problem
 
 __all__ = ["mistake", "mistakes_in"]

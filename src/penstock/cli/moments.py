@@ -4,7 +4,7 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from penstock.backbone.logrange import EARLIEST, LATEST, End, Instant, Last, Offset, Start
+from penstock.backbone.topics.range import EARLIEST, LATEST, End, Instant, Last, Offset, Start
 from penstock.core.units import UnitError, duration
 
 __all__ = ["END_HELP", "START_HELP", "read_end", "read_span", "read_start"]

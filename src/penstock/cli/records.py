@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from penstock.backbone.logrecord import LogRecord
-from penstock.cli.terminal import Terminal
-from penstock.core.codec import JsonCodec
-from penstock.core.graph import OnLog
+from penstock.backbone.client.logrecord import LogRecord
+from penstock.cli.screen.terminal import Terminal
+from penstock.core.graph.data import OnLog
 from penstock.core.printable import CELL_CHARACTERS, printable
+from penstock.core.records.codec import JsonCodec
 from penstock.errors import DataError
 
 __all__ = ["Columns", "Shown", "as_json", "by_type", "plainly", "text_of"]

@@ -9,13 +9,14 @@ from threading import Timer
 from typing import TYPE_CHECKING
 
 from penstock.cli.load import Application, load_application
-from penstock.cli.terminal import Terminal
+from penstock.cli.screen.terminal import Terminal
+from penstock.core.rules.check import verified
 from penstock.machine.configfile import Loaded, load_configuration
 from penstock.machine.places import Places
 from penstock.machine.private import OWNER_ONLY, make_private
 
 if TYPE_CHECKING:
-    from penstock.backbone.connection import Connection
+    from penstock.backbone.client.connection import Connection
 
 __all__ = ["Session"]
 
@@ -43,7 +44,7 @@ class Session:
     def application(self) -> Application:
         """The application that the arguments name, verified."""
         application = load_application(self.arguments.app)
-        application.graph.verified()
+        verified(application.graph)
         return application
 
     @cached_property
@@ -71,7 +72,7 @@ class Session:
 
     def guarded(self) -> AbstractContextManager["Connection"]:
         """Give a connection as :meth:`connected` does; a broker that dies is started again."""
-        from penstock.cli.supervision.brokerguard import guarded_log
+        from penstock.cli.brokerguard import guarded_log
 
         settings, places, tell = self.loaded.settings, self.places, self.terminal.note
 

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from penstock.connectors.lines import Line
-from penstock.core.codec import Codec, JsonCodec
-from penstock.core.graph import Source
+from penstock.core.graph.parts import Source
+from penstock.core.records.codec import Codec, JsonCodec
 from penstock.errors import DataError
 
 __all__ = ["Entry", "Intake"]

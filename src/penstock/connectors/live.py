@@ -9,13 +9,14 @@ from collections import Counter
 from datetime import timedelta
 from threading import Event
 
-from penstock.backbone.producer import Producer, SendLimits
+from penstock.backbone.log.producer import Producer, SendLimits
 from penstock.backbone.site import Site
 from penstock.connectors.connector import LiveConnector
 from penstock.connectors.lines import Line
 from penstock.connectors.outlet import Outcome, Outlet
 from penstock.connectors.progress import Progress
-from penstock.core.graph import Graph, Source
+from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import Source
 from penstock.errors import TransientError
 
 __all__ = ["run_live"]

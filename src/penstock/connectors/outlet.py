@@ -7,8 +7,9 @@ from typing import Literal, Protocol, TypeAlias
 
 from penstock.connectors.intake import Entry, Intake
 from penstock.connectors.lines import Line
-from penstock.core.deadletter import Coordinates, dead_letter_headers
-from penstock.core.graph import Graph, Source
+from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import Source
+from penstock.core.records.deadletter import Coordinates, dead_letter_headers
 from penstock.errors import DataError
 
 __all__ = ["Made", "Outcome", "Outlet", "Sending", "source_topic"]

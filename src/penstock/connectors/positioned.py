@@ -15,15 +15,16 @@ from contextlib import closing
 from itertools import islice
 from time import monotonic
 
-from penstock.backbone.logrecord import Offsets, Partition
-from penstock.backbone.positions import PositionStore, position_group
+from penstock.backbone.client.logrecord import Offsets, Partition
+from penstock.backbone.log.positions import PositionStore, position_group
+from penstock.backbone.log.transactions import TransactionalProducer
 from penstock.backbone.site import Site
-from penstock.backbone.transactions import TransactionalProducer
 from penstock.connectors.connector import Position, PositionedConnector, Reading
 from penstock.connectors.lines import Line
 from penstock.connectors.outlet import Made, Outcome, Outlet
 from penstock.connectors.progress import Progress
-from penstock.core.graph import Graph, Source
+from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import Source
 from penstock.errors import TransientError
 
 __all__ = ["KEEP_SECONDS", "PositionedRun"]

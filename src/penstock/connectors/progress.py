@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Self
 
-from penstock.core.report import Counts, PartReport, PartState
+from penstock.core.status.report import Counts, PartReport, PartState
 from penstock.errors import PenstockError
-from penstock.machine.whereabouts import whereabouts
+from penstock.machine.process.whereabouts import whereabouts
 
 __all__ = ["Progress"]
 

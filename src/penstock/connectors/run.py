@@ -8,7 +8,8 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from penstock.connectors.connector import LiveConnector, PositionedConnector
-from penstock.core.graph import Graph, Source
+from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import Source
 from penstock.core.place import did_you_mean
 from penstock.core.units import span_text
 from penstock.errors import ConfigurationError, StuckError

@@ -21,7 +21,7 @@ import msgspec
 from penstock.connectors.connector import Position
 from penstock.connectors.lines import Line, LineCutter
 from penstock.connectors.options import byte_count, invalid, is_number
-from penstock.connectors.pace import Pace
+from penstock.connectors.ratelimit import Pace
 from penstock.core.units import size_text
 from penstock.errors import ConfigurationError
 

@@ -1,1 +1,19 @@
-"""Pure rules: records, schemas, topics, the application graph. No clock, no I/O, no Kafka."""
+"""Pure rules: no clock, no I/O, no Kafka, no Spark.
+
+===========  =====================================================================================
+app          what a user declares with
+drawing      the graph as text, Mermaid and SVG
+rules        what `penstock check` verifies
+graph        the application as a value: data, parts, and how records flow
+rollup       windowed aggregations as declared, and made ready for every engine
+panes        the pane machine: windows, triggers, aggregates, watermarks
+status       what running parts say about themselves
+expression   conditions and values in Spark's dialect
+records      record types: schema, codec, key, event time, dead letters
+settings     the settings of a deployment
+matching     patterns of texts, matched in linear time
+===========  =====================================================================================
+
+Each room imports only from those below it; ``topic``, ``options``, ``units``, ``place``,
+``printable`` and ``partitioner`` are small modules that all of them use.
+"""

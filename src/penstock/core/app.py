@@ -7,42 +7,43 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, Literal, TypeVar, get_args
 
-from penstock.core.archive import PARTITIONED_BY
-from penstock.core.days import Day
-from penstock.core.graph import (
-    DEFAULT_CONCURRENCY,
-    DEFAULT_TIMEOUT,
-    IDLE_AFTER,
+from penstock.core.graph.data import (
     LAKE_HISTORY,
     Archive,
-    Connector,
     Data,
-    Delivery,
     Feedback,
-    Follows,
-    Graph,
     Lake,
-    MicroBatch,
     OnLog,
     Output,
+    Stream,
+    Table,
+)
+from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import (
+    DEFAULT_CONCURRENCY,
+    DEFAULT_TIMEOUT,
+    Connector,
+    Delivery,
+    MicroBatch,
     Part,
     Pipeline,
     RealTime,
     Service,
     Source,
-    Stream,
-    Table,
 )
+from penstock.core.graph.policy import ErrorPolicy, Retry
+from penstock.core.graph.signature import is_async, method, read_definition
 from penstock.core.options import Options, span_of
 from penstock.core.place import caller, did_you_mean, place_of
-from penstock.core.policy import ErrorPolicy, Retry
-from penstock.core.record import RecordType, record_type
+from penstock.core.records.days import Day
+from penstock.core.records.eventtime import IDLE_AFTER, EventTime, Follows
+from penstock.core.records.record import RecordType, record_type
+from penstock.core.records.rowkey import row_of
+from penstock.core.records.schema import Schema
 from penstock.core.rollup.aggregation import Aggregation
 from penstock.core.rollup.panerecord import Shape, pane_record_type
 from penstock.core.rollup.resolve import Rollup, read_rollup
-from penstock.core.rowkey import row_of
-from penstock.core.schema import Schema
-from penstock.core.signature import is_async, method, read_definition
+from penstock.core.rules.archive import PARTITIONED_BY
 from penstock.core.topic import (
     DEFAULT_MAX_RECORD_BYTES,
     DEFAULT_PARTITIONS,
@@ -180,11 +181,13 @@ class App:
             name=name,
             record=found,
             topic=topic,
-            disorder=options.maybe_span("disorder", disorder),
-            idle_after=options.maybe_span("idle_after", idle_after, IDLE_AFTER),
-            closes_after=options.maybe_span("closes_after", closes_after),
-            ahead=options.maybe_span("ahead", ahead),
-            follows=options.word("follows", follows, get_args(Follows), "slowest"),
+            event_time=EventTime(
+                disorder=options.maybe_span("disorder", disorder),
+                idle_after=options.maybe_span("idle_after", idle_after, IDLE_AFTER),
+                closes_after=options.maybe_span("closes_after", closes_after),
+                ahead=options.maybe_span("ahead", ahead),
+                follows=options.word("follows", follows, get_args(Follows), "slowest"),
+            ),
             place=place,
         )
         self._data.append(stream)

@@ -9,10 +9,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from penstock.core.configuration import Configuration, Given, Layer, resolve
-from penstock.core.keys import ENVIRONMENT_PREFIX, is_secret, known_keys, sections, variable_of
 from penstock.core.place import did_you_mean
-from penstock.core.settings import Settings
+from penstock.core.settings.configuration import Configuration, Given, Layer, resolve
+from penstock.core.settings.keys import (
+    ENVIRONMENT_PREFIX,
+    is_secret,
+    known_keys,
+    sections,
+    variable_of,
+)
+from penstock.core.settings.settings import Settings
 from penstock.errors import ConfigurationError
 from penstock.machine.places import Places
 from penstock.machine.private import OWNER_ONLY

@@ -1,30 +1,17 @@
 """Services: one record at a time, with state, exactly once.
 
-===========  ==========================================================================
-step         the heart: one record in, its outputs out; pure
-outputs      what a function gives, made ready to send
-shelf        state on a local disk; shelved: the values of one state there; saving: what it lacks
-standby      copies of the state that other workers have; disk: both, for one worker
-calls        the user's function or class, with what it asks for given
-states       the states of one task; cells: the values of one; statecodec: them as bytes
-timerqueue   the timers of one task; eventtime: how far event time has come
-reactions    what is done about failures; deadletters: where what cannot be used goes; blame: words
-tally        the counts of one task
-asyncstep    the same for a service that is awaited
-panestep     the same for a windowed aggregation; panestate: its records
-kinds        which kind of step runs a service
-task         one share of a service: handle, commit; what makes it durable is a seam
-delivery     exactly once, at least once and at most once, on Kafka
-takeover     fence, find the place, restore the state
-assignment   which shares a worker has, and how far each has come
-worker       a member of the group: the loop; pace: when it commits
-reset        a service taken back to its beginning
-reporter     what a service says about itself
-measures     what a worker measures of itself
+===========  =====================================================================================
 engine       runs services of an application, each in a thread
-===========  ==========================================================================
+replay       runs the task of a worker over records of the past
+reset        takes a service back to its beginning
+worker       a member of the group: takes tasks over, runs them, commits; standbys, reports
+step         one record in, its outputs out: calls, errors, retries, windows, async
+state        what one task remembers: values, timers, event time, positions; memory, disk, changelog
+usererrors   words for what went wrong in the user's code
+===========  =====================================================================================
 
-Everything above ``delivery`` knows nothing of the Kafka client: the test driver runs it too.
+Each room imports only from those below it. ``step`` and ``state`` know nothing of the Kafka client:
+the test driver runs them too.
 """
 
 from collections.abc import Sequence
@@ -32,7 +19,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from penstock.backbone.site import Site
-    from penstock.core.graph import Graph
+    from penstock.core.graph.graph import Graph
 
 __all__ = ["run"]
 

@@ -8,13 +8,14 @@ from math import inf
 from time import monotonic
 
 from penstock.backbone.site import Site
-from penstock.core.graph import Graph, Service
+from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import Service
 from penstock.core.place import did_you_mean
-from penstock.core.settings import ServiceSettings
+from penstock.core.settings.settings import ServiceSettings
 from penstock.errors import ConfigurationError
-from penstock.services.reporter import Reporter
-from penstock.services.stuck import STOP_GRACE, stuck_error
-from penstock.services.worker import Worker
+from penstock.services.worker.reporter import Reporter
+from penstock.services.worker.stalls import STOP_GRACE, stuck_error
+from penstock.services.worker.worker import Worker
 
 __all__ = ["run_services"]
 

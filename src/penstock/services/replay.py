@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from penstock.backbone.logrecord import Offsets, Partition, RawRecord
-from penstock.core.graph import Graph, Service
-from penstock.core.report import Counts
-from penstock.services.instants import EPOCH
-from penstock.services.outputs import Send
-from penstock.services.task import Task
+from penstock.backbone.client.logrecord import Offsets, Partition, RawRecord
+from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import Service
+from penstock.core.status.report import Counts
+from penstock.services.state.instants import EPOCH
+from penstock.services.step.outputs import Send
+from penstock.services.worker.task import Task
 
 __all__ = ["REPLAY_BATCH", "Replay", "ReplayDelivery"]
 

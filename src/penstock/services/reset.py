@@ -1,9 +1,10 @@
 """A service taken back to its beginning: the log is the truth, and its state is rebuilt from it."""
 
-from penstock.backbone.connection import Connection
-from penstock.backbone.groups import Groups
-from penstock.backbone.topics import Topics
-from penstock.core.graph import Graph, Service
+from penstock.backbone.client.connection import Connection
+from penstock.backbone.log.groups import Groups
+from penstock.backbone.topics.topics import Topics
+from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import Service
 
 __all__ = ["NOWHERE", "reset_service"]
 

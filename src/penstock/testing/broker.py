@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from penstock.backbone.broker import EmbeddedBroker
-from penstock.backbone.connection import Connection
-from penstock.backbone.topics import Topics
-from penstock.core.settings import KafkaSettings
+from penstock.backbone.broker.broker import EmbeddedBroker
+from penstock.backbone.client.connection import Connection
+from penstock.backbone.topics.topics import Topics
+from penstock.core.settings.settings import KafkaSettings
 from penstock.core.topic import TopicSpec
 
 __all__ = ["TopicFactory", "temporary_broker"]

@@ -1,7 +1,7 @@
 """Dead letters as a test reads them."""
 
-from penstock.backbone.logrecord import RawRecord
-from penstock.core.deadletter import DeadLetter, read_letter
+from penstock.backbone.client.logrecord import RawRecord
+from penstock.core.records.deadletter import DeadLetter, read_letter
 
 __all__ = ["DeadLetter", "read_dead_letter"]
 

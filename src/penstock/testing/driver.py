@@ -10,17 +10,20 @@ from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from penstock.backbone.logrecord import Partition
+from penstock.backbone.client.logrecord import Partition
 from penstock.core.app import App
-from penstock.core.codec import JsonCodec
-from penstock.core.eventtimes import EventTimes
-from penstock.core.graph import Graph, OnLog, Service, Stream, Table
-from penstock.core.report import Counts
+from penstock.core.graph.data import OnLog, Stream, Table
+from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import Service
+from penstock.core.records.codec import JsonCodec
+from penstock.core.records.rowkey import row_of
 from penstock.core.rollup.late import LATE_RECORD, LateRecord
-from penstock.core.rowkey import row_of
+from penstock.core.rules.check import verified
+from penstock.core.status.eventtimes import EventTimes
+from penstock.core.status.report import Counts
 from penstock.core.topic import TopicSpec
 from penstock.core.units import duration
-from penstock.services.states import States
+from penstock.services.state.states import States
 from penstock.testing.clock import START_AT, ManualClock
 from penstock.testing.deadletters import DeadLetter, read_dead_letter
 from penstock.testing.engine import MemoryEngine
@@ -74,7 +77,7 @@ class Driver:
         partitions: int | None = None,
         auto_commit: bool = True,
     ) -> None:
-        self._graph = (app.graph if isinstance(app, App) else app).verified()
+        self._graph = verified(app.graph if isinstance(app, App) else app)
         self._clock = ManualClock(start_at)
         self._event_time_at: datetime | None = None
         self._log = MemoryLog(_cut(self._graph, partitions), clock=self._clock)

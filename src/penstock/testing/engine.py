@@ -3,14 +3,15 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from penstock.backbone.logrecord import Offsets, Partition
-from penstock.core.graph import Graph, Service
-from penstock.core.report import Counts
+from penstock.backbone.client.logrecord import Offsets, Partition
+from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import Service
+from penstock.core.status.report import Counts
 from penstock.errors import DefinitionError, Problem
-from penstock.services.positions import Input
-from penstock.services.step import Clock
-from penstock.services.tally import total
-from penstock.services.task import Task, share_of
+from penstock.services.state.positions import Input
+from penstock.services.step.step import Clock
+from penstock.services.step.tally import total
+from penstock.services.worker.task import Task, share_of
 from penstock.testing.memorylog import MemoryDelivery, MemoryLog
 
 __all__ = ["MAX_ROUNDS", "MemoryEngine"]

@@ -3,7 +3,7 @@
 Installed with Penstock, so it loads in every pytest run of the environment: importing it costs
 nothing (no Kafka client, no Spark), and nothing starts before a test asks for it.
 
-- ``kafka``: a :class:`~penstock.backbone.connection.Connection` to an embedded broker;
+- ``kafka``: a :class:`~penstock.backbone.client.connection.Connection` to an embedded broker;
 - ``topic``: makes topics with names of their own on that broker;
 - ``spark``: a local ``SparkSession``.
 
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from penstock.backbone.connection import Connection
+    from penstock.backbone.client.connection import Connection
     from penstock.testing.broker import TopicFactory
 
 __all__ = [
@@ -84,7 +84,7 @@ def topic(kafka: "Connection", request: pytest.FixtureRequest) -> "TopicFactory"
 @pytest.fixture(scope="session")
 def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
     """Give one local Spark session for the whole run."""
-    from penstock.pipelines.session import jvm_end, local_session
+    from penstock.pipelines.spark.session import jvm_end, local_session
 
     session = local_session()
     _shared(request.config)["spark"] = partial(jvm_end, session)

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
-from penstock.backbone.logrecord import Offsets, Partition
-from penstock.core.graph import Delivery
+from penstock.backbone.client.logrecord import Offsets, Partition
+from penstock.core.graph.parts import Delivery
 from penstock.core.partitioner import partition_of
 from penstock.core.topic import Partitioning, TopicSpec
-from penstock.services.step import Clock
+from penstock.services.step.step import Clock
 
 __all__ = ["MemoryDelivery", "MemoryLog", "MemoryRecord"]
 

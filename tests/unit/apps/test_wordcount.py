@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.core.check import check
+from penstock.core.rules.check import check
 from penstock.testing import Driver
 
 DIRECTORY = Path(__file__).parents[3] / "apps" / "wordcount"

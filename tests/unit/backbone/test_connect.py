@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from penstock.backbone.connect import connected
-from penstock.core.settings import KafkaSettings, Settings
+from penstock.core.settings.settings import KafkaSettings, Settings
 from penstock.errors import ConfigurationError
 from penstock.machine.places import Places
 from penstock.machine.ports import free_ports

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-HEAVY = ("confluent_kafka", "pyspark", "pandas", "pyarrow", "penstock.backbone.topics")
+HEAVY = ("confluent_kafka", "pyspark", "pandas", "pyarrow", "penstock.backbone.topics.topics")
 
 
 def test_loading_the_plugin_loads_neither_kafka_nor_spark():

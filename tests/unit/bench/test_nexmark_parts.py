@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.core.check import check
-from penstock.core.report import PartReport
+from penstock.core.rules.check import check
+from penstock.core.status.report import PartReport
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "bench" / "nexmark"))
 
@@ -148,7 +148,7 @@ def test_disorder_is_within_the_bound_that_the_queries_allow():
         newest = max(newest, at)
         behind = max(behind, newest - at)
     (stream,) = (data for data in nexmark().graph.data if data.name == "events")
-    assert 0 < behind < stream.disorder.total_seconds() * 1000
+    assert 0 < behind < stream.event_time.disorder.total_seconds() * 1000
 
 
 @pytest.mark.parametrize("program", ["run", "verify", "bench", "generator", "oracle"])

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.backbone.connection import Connection
+from penstock.backbone.client.connection import Connection
 from penstock.backbone.site import Site
 from penstock.cli.engines import run_engines
-from penstock.core.settings import KafkaSettings, Settings
+from penstock.core.settings.settings import KafkaSettings, Settings
 from penstock.errors import ConfigurationError, StuckError
 from penstock.machine.places import Places
 

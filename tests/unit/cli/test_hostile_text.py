@@ -25,23 +25,23 @@ import pytest
 
 import penstock.cli
 from penstock import App, record
-from penstock.backbone.logrecord import LogRecord
-from penstock.cli.logformat import PrintableFormatter, tell_of_threads
+from penstock.backbone.client.logrecord import LogRecord
 from penstock.cli.main import main, make_parser
-from penstock.cli.progressbar import progress_bar
 from penstock.cli.records import Columns, by_type, plainly
-from penstock.cli.statuspage import StatusPage
+from penstock.cli.screen.logformat import PrintableFormatter, tell_of_threads
+from penstock.cli.screen.progressbar import progress_bar
+from penstock.cli.screen.terminal import Terminal
+from penstock.cli.status.page import StatusPage
 from penstock.cli.supervision.statusview import LiveView, PlainView, Status
-from penstock.cli.terminal import Terminal
-from penstock.core.deadletter import Coordinates, dead_letter_headers, read_letter
-from penstock.core.draw import draw_mermaid, draw_text
-from penstock.core.exposition import prometheus_text, series
-from penstock.core.graph import Graph
-from penstock.core.report import PartReport, decode_report, encode_report
-from penstock.core.status import PartStatus, RunStatus
-from penstock.core.svg import draw_svg
+from penstock.core.drawing.svg import draw_svg
+from penstock.core.drawing.text import draw_mermaid, draw_text
+from penstock.core.graph.graph import Graph
+from penstock.core.records.deadletter import Coordinates, dead_letter_headers, read_letter
+from penstock.core.status.exposition import prometheus_text, series
+from penstock.core.status.report import PartReport, decode_report, encode_report
+from penstock.core.status.status import PartStatus, RunStatus
 from penstock.errors import ConfigurationError, DefinitionError, Problem, UserCodeError
-from penstock.machine.registry import Entry, Registry
+from penstock.machine.process.registry import Entry, Registry
 
 hostile = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[2] / "hostile.py")))
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -68,7 +68,7 @@ def verbs() -> Iterator[tuple[tuple[str, ...], argparse.ArgumentParser]]:
 
     def below(words, parser):
         if verb := getattr(parser, "verb", None):
-            import_module(f"penstock.cli.{verb.replace('-', '')}").register(parser)
+            import_module(f"penstock.cli.{verb.module}").register(parser)
             parser.verb = None
         inner = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
         if not inner:

@@ -26,7 +26,7 @@ def test_an_error_has_a_traceback_only_when_asked_for(penstock):
 
 
 def test_a_mistake_of_our_own_is_one_line_and_not_a_traceback(penstock, monkeypatch):
-    monkeypatch.setattr("penstock.cli.check.load_application", lambda _: 1 / 0)
+    monkeypatch.setattr("penstock.cli.application.check.load_application", lambda _: 1 / 0)
     answer = penstock("check")
     assert answer.code == 1
     assert answer.err.startswith("error: ZeroDivisionError: division by zero [internal]\n")
@@ -40,7 +40,7 @@ def test_an_exception_that_cannot_say_what_it_is_about_is_one_line_too(penstock,
     def raising(_):
         raise OutlivedError("no such column", 7)
 
-    monkeypatch.setattr("penstock.cli.check.load_application", raising)
+    monkeypatch.setattr("penstock.cli.application.check.load_application", raising)
     answer = penstock("check")
     assert answer.code == 1
     assert answer.err.startswith("error: OutlivedError: no such column [internal]\n")
@@ -50,7 +50,7 @@ def test_an_interrupt_exits_with_130_and_says_nothing(penstock, monkeypatch):
     def interrupted(_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("penstock.cli.check.load_application", interrupted)
+    monkeypatch.setattr("penstock.cli.application.check.load_application", interrupted)
     answer = penstock("check")
     assert (answer.code, answer.out, answer.err) == (130, "", "")
 

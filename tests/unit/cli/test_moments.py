@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from penstock.backbone.logrange import EARLIEST, LATEST, Instant, Last, Offset
+from penstock.backbone.topics.range import EARLIEST, LATEST, Instant, Last, Offset
 from penstock.cli.moments import read_end, read_start
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

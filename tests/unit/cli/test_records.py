@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 import pytest
 
 from penstock import App, record
-from penstock.backbone.logrecord import LogRecord
-from penstock.cli.produce import key_of_fields
+from penstock.backbone.client.logrecord import LogRecord
+from penstock.cli.log.produce import key_of_fields
 from penstock.cli.records import Columns, as_json, by_type, plainly, text_of
-from penstock.cli.terminal import Terminal
+from penstock.cli.screen.terminal import Terminal
 from penstock.errors import DataError
 
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 import pytest
 
 from penstock.connectors.progress import Progress
-from penstock.core.report import Counts, PartReport
+from penstock.core.status.report import Counts, PartReport
 from penstock.errors import ConfigurationError
 
 

@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 
 from penstock import App, record
-from penstock.backbone.connection import Connection
+from penstock.backbone.client.connection import Connection
 from penstock.backbone.site import Site
 from penstock.connectors import keyboard, run_source
 from penstock.connectors.lines import Line as Text
-from penstock.core.settings import KafkaSettings, ServiceSettings, Settings
+from penstock.core.settings.settings import KafkaSettings, ServiceSettings, Settings
 from penstock.errors import ConfigurationError, StuckError
 from penstock.machine.places import Places
 

@@ -4,8 +4,9 @@ from datetime import timedelta
 import pytest
 
 from penstock import App, Context, State, record, send
-from penstock.core.check import check
-from penstock.core.graph import Edge, Service
+from penstock.core.graph.graph import Edge
+from penstock.core.graph.parts import Service
+from penstock.core.rules.check import check, verified
 from penstock.errors import DefinitionError
 
 
@@ -105,6 +106,6 @@ def test_a_wrong_application_is_refused_as_a_whole():
     app.stream("lines", Word)
     app.table("free", Line)
     with pytest.raises(DefinitionError) as caught:
-        app.graph.verified()
+        verified(app.graph)
     assert len(caught.value.problems) == 3
     assert "3 problems" in str(caught.value)

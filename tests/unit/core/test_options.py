@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import penstock
 from penstock import App, State, fixed, on_error, record, retry, ttl
 from penstock.connectors import keyboard, tcp_lines, text_file
-from penstock.core.check import check
+from penstock.core.rules.check import check, verified
 from penstock.errors import DefinitionError, Problem
 
 
@@ -266,7 +266,7 @@ def problems_of(declare: Callable[..., None], options: dict[str, Any]) -> list[P
     graph = app.graph
     found = check(graph)
     if not found:
-        assert graph == graph.verified()
+        assert graph == verified(graph)
         assert [topic.config() for topic in graph.topics()]
         assert all(edge.start and edge.end for edge in graph.edges())
     return found

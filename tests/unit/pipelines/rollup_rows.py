@@ -28,10 +28,10 @@ from penstock import (
     variance,
 )
 from penstock.core.expression import compile_row
+from penstock.core.graph.panes import rollup_of
 from penstock.core.panes.aggregates import Count
+from penstock.core.records.schema import Scalar
 from penstock.core.rollup.plainvalues import to_plain
-from penstock.core.rollup.resolve import rollup_of
-from penstock.core.schema import Scalar
 from penstock.pipelines.rollups.frame import AHEAD, CLOCK, OFFSET, PARTITION, TIME, group, value
 
 SECOND = 1_000_000

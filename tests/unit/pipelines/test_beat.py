@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 from penstock import App, count, every, fixed, on_watermark, record
+from penstock.core.graph.panes import rollup_of
 from penstock.core.panes.arrivals import Arrivals, unpack_arrivals
 from penstock.core.panes.bucket import Bucket, MemoryStore
-from penstock.core.rollup.resolve import rollup_of
 from penstock.pipelines.rollups.combining import PAYLOAD, Beating
 from penstock.pipelines.rollups.plan import needs_beat
 

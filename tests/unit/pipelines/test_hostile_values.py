@@ -10,7 +10,7 @@ import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.pipelines.gate import codec_gate
+from penstock.pipelines.gate.gate import codec_gate
 
 hostile = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[2] / "hostilevalues.py")))
 SCHEMA = hostile.samples.record.schema

@@ -6,10 +6,10 @@ from math import inf
 import pytest
 
 from penstock import App, count, fixed, record
-from penstock.core.codec import JsonCodec
 from penstock.core.panes import waiting
-from penstock.services import panestep
-from penstock.services.task import Task
+from penstock.core.records.codec import JsonCodec
+from penstock.services.step import panes as panestep
+from penstock.services.worker.task import Task
 from penstock.testing.memorylog import MemoryDelivery, MemoryLog
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -22,7 +22,7 @@ from penstock import (
     retry,
     ttl,
 )
-from penstock.core.report import Counts
+from penstock.core.status.report import Counts
 from penstock.errors import UserCodeError
 from penstock.services.replay import Replay, ReplayDelivery
 from penstock.testing import Driver

@@ -2,14 +2,14 @@
 
 import pytest
 
-from penstock.core.state import Here, StateSpec
+from penstock.core.graph.state import Here, StateSpec
 from penstock.errors import ConfigurationError
-from penstock.services.eventtime import EventTime
-from penstock.services.notes import LAYOUT_KEY, POSITIONS_KEY
-from penstock.services.shelf import open_shelf
-from penstock.services.statecodec import MARKER_KEY
-from penstock.services.states import StateCopy, States
-from penstock.services.timerqueue import TimerQueue
+from penstock.services.state.codec import MARKER_KEY
+from penstock.services.state.eventtime import EventTime
+from penstock.services.state.notes import LAYOUT_KEY, POSITIONS_KEY
+from penstock.services.state.shelf import open_shelf
+from penstock.services.state.states import StateCopy, States
+from penstock.services.state.timers import TimerQueue
 from penstock.testing.clock import ManualClock
 
 TOTAL = StateSpec("total", int)

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import App, ListState, MapState, State, record, ttl
-from penstock.core.signature import read_signature
-from penstock.core.state import Here, StateSpec
-from penstock.services.instants import micros
-from penstock.services.states import States
+from penstock.core.graph.signature import read_signature
+from penstock.core.graph.state import Here, StateSpec
+from penstock.services.state.instants import micros
+from penstock.services.state.states import States
 from penstock.testing import Driver
 from penstock.testing.clock import ManualClock
 

@@ -5,6 +5,7 @@ import random
 import pytest
 
 from penstock import App, State, record
+from penstock.core.rules.check import verified
 from penstock.testing.clock import START_AT, ManualClock
 from penstock.testing.engine import MemoryEngine
 from penstock.testing.memorylog import MemoryLog
@@ -45,7 +46,7 @@ class Bench:
             number.set(number.get(0) + 1)
             return word
 
-        return app.graph.verified()
+        return verified(app.graph)
 
     def hit(self, _):
         if self.fuse is not None:

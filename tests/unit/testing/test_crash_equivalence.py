@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock.services.eventtime import EventTime
-from penstock.services.timerqueue import TimerQueue
+from penstock.services.state.eventtime import EventTime
+from penstock.services.state.timers import TimerQueue
 
 EQUIVALENCE = Path(__file__).parents[2] / "equivalence"
 kit = SimpleNamespace(**runpy.run_path(str(EQUIVALENCE / "crashes.py")))

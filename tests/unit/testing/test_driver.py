@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from penstock import App, Context, Output, State, delete, feedback, record
-from penstock.core.report import Counts
+from penstock.core.status.report import Counts
 from penstock.errors import DataError, DefinitionError
 from penstock.testing import Driver
 

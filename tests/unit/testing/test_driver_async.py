@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 import pytest
 
 from penstock import App, Context, Opening, State, Timer, Timers, on_error, record, retry
-from penstock.core.check import check
-from penstock.core.report import Counts
+from penstock.core.rules.check import check
+from penstock.core.status.report import Counts
 from penstock.errors import UserCodeError
-from penstock.services import asyncstep
+from penstock.services.step import concurrent as asyncstep
 from penstock.testing import Driver
 from penstock.testing.clock import START_AT
 

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from penstock import App, State, Timer, Timers, on_error, record, retry
-from penstock.core.check import check
-from penstock.core.policy import ErrorPolicy
-from penstock.core.report import Counts
+from penstock.core.graph.policy import ErrorPolicy
+from penstock.core.rules.check import check
+from penstock.core.status.report import Counts
 from penstock.errors import UserCodeError
 from penstock.testing import Driver
 from penstock.testing.clock import START_AT

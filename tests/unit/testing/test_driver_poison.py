@@ -19,7 +19,7 @@ from penstock import (
     send,
 )
 from penstock.errors import ConfigurationError, UserCodeError
-from penstock.services.statecodec import MAX_STATE_BYTES
+from penstock.services.state.codec import MAX_STATE_BYTES
 from penstock.testing import Driver
 
 

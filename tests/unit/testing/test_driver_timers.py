@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from penstock import App, Opening, State, Timer, Timers, record
-from penstock.core.report import Counts
+from penstock.core.status.report import Counts
 from penstock.errors import DefinitionError, UserCodeError
 from penstock.testing import Driver
 from penstock.testing.clock import START_AT

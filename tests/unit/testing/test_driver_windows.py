@@ -17,7 +17,7 @@ from penstock import (
     retracting,
     sessions,
 )
-from penstock.core.eventtimes import EventTimes
+from penstock.core.status.eventtimes import EventTimes
 from penstock.testing import Driver
 
 START_AT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from penstock.cli.supervision.plan import Unit
-from penstock.core.report import Counts, PartReport
-from penstock.core.status import PartStatus, Shown
+from penstock.core.status.report import Counts, PartReport
+from penstock.core.status.status import PartStatus, Shown
 from penstock.core.units import span_text
-from penstock.services.tally import total
+from penstock.services.step.tally import total
 
 __all__ = ["SILENT_SECONDS", "Board"]
 

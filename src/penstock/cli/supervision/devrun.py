@@ -4,19 +4,19 @@ import queue
 import time
 from datetime import timedelta
 
-from penstock.cli.partlines import count_text
-from penstock.cli.presence import known
+from penstock.cli.brokerguard import Log, guarded_log
+from penstock.cli.screen.partlines import count_text
+from penstock.cli.screen.terminal import shortened
 from penstock.cli.session import Session
 from penstock.cli.stopping import Stop
 from penstock.cli.supervision.board import Board
-from penstock.cli.supervision.brokerguard import Log, guarded_log
 from penstock.cli.supervision.partprocess import PartProcess
 from penstock.cli.supervision.plan import Plan, Unit
+from penstock.cli.supervision.presence import known
 from penstock.cli.supervision.statusview import Status, StatusView
 from penstock.cli.supervision.supervisor import Backoff, Supervisor
 from penstock.cli.supervision.watch import Watched, Watcher
-from penstock.cli.terminal import shortened
-from penstock.core.report import PartReport
+from penstock.core.status.report import PartReport
 from penstock.core.units import span_text
 
 __all__ = ["DevRun"]

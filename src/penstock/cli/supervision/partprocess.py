@@ -12,9 +12,9 @@ import msgspec
 from penstock.cli.session import Session
 from penstock.cli.supervision.plan import Unit
 from penstock.core.printable import printable
-from penstock.core.report import PartReport, decode_report
-from penstock.machine.child import Child
+from penstock.core.status.report import PartReport, decode_report
 from penstock.machine.files import last_lines
+from penstock.machine.process.child import Child
 
 __all__ = ["PartProcess", "exit_text", "run_command"]
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from penstock.cli.engines import find_parts
-from penstock.core.graph import Graph, Part, Source
+from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import Part, Source
 from penstock.errors import ConfigurationError
 
 __all__ = ["Plan", "Unit", "make_plan"]

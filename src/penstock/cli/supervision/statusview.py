@@ -6,24 +6,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from penstock.cli.partlines import brief_text, count_text, part_line, rate_text
-from penstock.cli.terminal import Terminal, cell
+from penstock.cli.screen.partlines import brief_text, count_text, part_line, rate_text
+from penstock.cli.screen.terminal import Terminal, cell
+from penstock.cli.status.drawing import STYLES
 from penstock.core.printable import printable
-from penstock.core.report import PartReport
-from penstock.core.status import PartStatus
+from penstock.core.status.report import PartReport
+from penstock.core.status.status import PartStatus
 from penstock.core.units import span_text
 
-__all__ = ["STYLES", "LiveView", "PlainView", "Status", "StatusView", "make_view"]
+__all__ = ["LiveView", "PlainView", "Status", "StatusView", "make_view"]
 
-STYLES = {
-    "running": "green",
-    "starting": "cyan",
-    "stopping": "cyan",
-    "degraded": "yellow",
-    "restarting": "bold red",
-    "failed": "bold red",
-}
-"""How states look on a terminal."""
 _SUMMARY_SECONDS = 5.0
 _VALUE_CHARACTERS = 200
 """So much of a watched value is drawn: the table is drawn again every second."""

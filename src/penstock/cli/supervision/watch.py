@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.records import Shown, by_type
-from penstock.core.graph import Graph, Lake, OnLog, Table
+from penstock.core.graph.data import Lake, OnLog, Table
+from penstock.core.graph.graph import Graph
 from penstock.core.place import did_you_mean
 from penstock.errors import ConfigurationError, PenstockError
 
 if TYPE_CHECKING:
-    from penstock.backbone.connection import Connection
+    from penstock.backbone.client.connection import Connection
 
 __all__ = ["Latest", "Watched", "Watcher", "find_watched"]
 
@@ -131,8 +132,8 @@ class Watcher:
             return self._latest.rows()
 
     def _run(self) -> None:
-        from penstock.backbone.logrange import EARLIEST, Last, Start
-        from penstock.backbone.logreader import LogReader
+        from penstock.backbone.log.reader import LogReader
+        from penstock.backbone.topics.range import EARLIEST, Last, Start
 
         decode: Callable[..., Shown] = by_type(self._watched.data)
         start: Start = EARLIEST if isinstance(self._watched.data, Table) else Last(_SHOWN)

@@ -1,7 +1,7 @@
 """Expressions: one language for conditions and values, the same answer on every engine.
 
 A text in Spark SQL's dialect is read once, checked against a schema, and becomes a small typed
-tree. Spark runs the tree natively (``penstock.pipelines.expressions``), everything else as a
+tree. Spark runs the tree natively (``penstock.pipelines.spark.expressions``), everything else as a
 compiled Python function. docs/expressions.md states the language and its meaning.
 """
 

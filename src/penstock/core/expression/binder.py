@@ -3,7 +3,6 @@
 from difflib import get_close_matches
 from itertools import islice
 
-from penstock.core import schema as schemas
 from penstock.core.expression import syntax
 from penstock.core.expression.calls import FUNCTION_RULES, call_signature
 from penstock.core.expression.coercion import RuleError, cast, widen
@@ -25,7 +24,8 @@ from penstock.core.expression.types import (
     from_field_type,
 )
 from penstock.core.place import did_you_mean
-from penstock.core.schema import FieldType, Schema
+from penstock.core.records import schema as schemas
+from penstock.core.records.schema import FieldType, Schema
 
 __all__ = ["Binder"]
 

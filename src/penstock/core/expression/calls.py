@@ -11,7 +11,6 @@ from penstock.core.expression.coercion import (
 )
 from penstock.core.expression.functions import TAKES_INSTANTS, Signature
 from penstock.core.expression.rules import Rule, arguments_of, choose, concat, is_null, of_number
-from penstock.core.expression.times import TRUNCATIONS
 from penstock.core.expression.tree import Literal, Node
 from penstock.core.expression.types import (
     BIGINT,
@@ -30,6 +29,7 @@ from penstock.core.expression.types import (
     is_comparable,
     is_numeric,
 )
+from penstock.core.expression.values.times import TRUNCATIONS
 from penstock.core.place import did_you_mean
 
 __all__ = ["FUNCTION_RULES", "call_signature"]

@@ -3,9 +3,7 @@
 from datetime import date
 from decimal import Decimal as DecimalValue
 
-from penstock.core.expression.numbers import decimal_fit
 from penstock.core.expression.operations import OPERATIONS
-from penstock.core.expression.times import instant_of
 from penstock.core.expression.tree import Call, Literal, Node
 from penstock.core.expression.types import (
     BIGINT,
@@ -23,6 +21,8 @@ from penstock.core.expression.types import (
     is_numeric,
     wider_decimal,
 )
+from penstock.core.expression.values.numbers import decimal_fit
+from penstock.core.expression.values.times import instant_of
 
 __all__ = ["RuleError", "apply", "cast", "comparable", "numeric", "to_common", "widen"]
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from itertools import repeat
 from typing import Any
 
-from penstock.core.expression import numbers, strictmath, texts, times
 from penstock.core.expression.emit import Access, Emitter
 from penstock.core.expression.tree import Expression
 from penstock.core.expression.types import BOOLEAN, VOID
+from penstock.core.expression.values import numbers, strictmath, texts, times
 from penstock.errors import DataError, DefinitionError, Problem
 
 __all__ = ["compile_mapping", "compile_predicate", "compile_row"]

@@ -10,10 +10,10 @@ from datetime import date, datetime
 from decimal import Decimal as DecimalValue
 from typing import Any, ClassVar
 
-from penstock.core.expression.matching import PLAIN_LIKE, like_matcher, searcher
 from penstock.core.expression.operations import OPERATIONS, Operation
 from penstock.core.expression.tree import Call, Field, Literal, Member, Node
 from penstock.core.expression.types import BOOLEAN, DOUBLE, Decimal
+from penstock.core.matching.matching import PLAIN_LIKE, like_matcher, searcher
 
 __all__ = ["Access", "Emitter"]
 

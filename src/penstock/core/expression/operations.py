@@ -18,8 +18,8 @@ result's type ``{type}``, its precision and scale ``{p}`` and ``{s}``, the first
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from penstock.core.expression.numbers import BIGINT_MAX, BIGINT_MIN, INT_MAX, INT_MIN
-from penstock.core.expression.times import (
+from penstock.core.expression.values.numbers import BIGINT_MAX, BIGINT_MIN, INT_MAX, INT_MIN
+from penstock.core.expression.values.times import (
     MAX_DAYS,
     MAX_MICROS,
     MIN_DAYS,

@@ -6,7 +6,7 @@ from penstock.core.expression.binder import Binder
 from penstock.core.expression.fault import Fault, FaultError, definition_error
 from penstock.core.expression.grammar import read
 from penstock.core.expression.tree import Expression
-from penstock.core.schema import FieldType, Schema
+from penstock.core.records.schema import FieldType, Schema
 
 __all__ = ["examine", "from_json", "parse"]
 

@@ -15,9 +15,6 @@ from penstock.core.expression.coercion import (
     to_common,
     widen,
 )
-from penstock.core.expression.matching import searcher
-from penstock.core.expression.numbers import BIGINT_MAX, BIGINT_MIN
-from penstock.core.expression.pattern import PatternError, normal_like
 from penstock.core.expression.tree import Literal, Node
 from penstock.core.expression.types import (
     BIGINT,
@@ -34,6 +31,9 @@ from penstock.core.expression.types import (
     Type,
     is_numeric,
 )
+from penstock.core.expression.values.numbers import BIGINT_MAX, BIGINT_MIN
+from penstock.core.matching.matching import searcher
+from penstock.core.matching.pattern import PatternError, normal_like
 
 __all__ = [
     "OPERATOR_RULES",

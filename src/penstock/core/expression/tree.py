@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from penstock.core.expression.types import Type, to_field_type
-from penstock.core.schema import FieldType, Schema
+from penstock.core.records.schema import FieldType, Schema
 
 __all__ = ["Call", "Expression", "Field", "Literal", "Member", "Node", "walk"]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from penstock.core.schema import (
+from penstock.core.records.schema import (
     Choice,
     FieldType,
     ListOf,

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from penstock.core.panes.aggregates import (
     Collect,
@@ -36,10 +36,12 @@ from penstock.core.place import caller
 from penstock.core.rollup.windowing import microseconds
 
 if TYPE_CHECKING:
-    from penstock.core.graph import Stream
     from penstock.core.panes.combiner import Combiner
     from penstock.core.panes.triggers import Trigger
     from penstock.core.panes.windows import WindowKind
+    from penstock.core.records.eventtime import EventTime
+    from penstock.core.records.record import RecordType
+    from penstock.core.topic import TopicSpec
     from penstock.errors import Place
 
 __all__ = [
@@ -159,11 +161,31 @@ def combine(of: str, combiner: Combiner[Any, Any, Any], *, gives: Any) -> Aggreg
     return Aggregate(combiner, of, gives)
 
 
+class Readable(Protocol):
+    """What a selection needs of the stream that it reads."""
+
+    @property
+    def name(self) -> str:
+        """Return its name."""
+
+    @property
+    def record(self) -> RecordType[Any]:
+        """Return the type of its records."""
+
+    @property
+    def topic(self) -> TopicSpec:
+        """Return the topic that they are on."""
+
+    @property
+    def event_time(self) -> EventTime:
+        """Return how its watermark follows them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Selection:
     """Some records of a stream, as they are or as other fields computed from them."""
 
-    stream: Stream[Any]
+    stream: Readable
     steps: tuple[str | tuple[tuple[str, str], ...], ...] = ()
     """A text is a condition; pairs are the fields that take the place of those before."""
 
@@ -243,6 +265,6 @@ class Aggregation:
     place: Place | None = field(default=None, compare=False, repr=False)
 
     @property
-    def stream(self) -> Stream[Any]:
+    def stream(self) -> Readable:
         """The stream it reads."""
         return self.windowed.selection.stream

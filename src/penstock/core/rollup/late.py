@@ -7,7 +7,7 @@ on the log again, and to decide what to do about it.
 from datetime import datetime, timedelta
 from typing import Literal
 
-from penstock.core.record import record, record_type
+from penstock.core.records.record import record, record_type
 from penstock.core.topic import TopicSpec
 
 __all__ = ["LATE_RECORD", "LateRecord", "late_topic"]

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from penstock.core.panes.windows import CountWindows, GlobalWindow
-from penstock.core.record import RecordType, record, record_type
+from penstock.core.records.record import RecordType, record, record_type
 from penstock.core.rollup.plainvalues import annotation_of
 from penstock.core.rollup.resolve import Rollup
 

@@ -9,9 +9,9 @@ from decimal import Context, Decimal
 from math import isfinite
 from typing import Any, Literal
 
-from penstock.core.annotations import HINTS
-from penstock.core.expression.times import days_of, from_days, from_micros, micros_of
-from penstock.core.schema import Choice, FieldType, ListOf, Scalar
+from penstock.core.expression.values.times import days_of, from_days, from_micros, micros_of
+from penstock.core.records.annotations import HINTS
+from penstock.core.records.schema import Choice, FieldType, ListOf, Scalar
 
 __all__ = ["DECIMAL_SCALE", "annotation_of", "from_plain", "to_plain"]
 

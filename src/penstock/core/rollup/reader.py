@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 
 from penstock.core.expression import compile_predicate, compile_row
-from penstock.core.expression.times import micros_of
+from penstock.core.expression.values.times import micros_of
 from penstock.core.panes.aggregates import Count
 from penstock.core.panes.packing import decode, encode
+from penstock.core.records.schema import Scalar, Schema
 from penstock.core.rollup.plainvalues import from_plain, to_plain
 from penstock.core.rollup.resolve import Group, Measure, Rollup, Step
-from penstock.core.schema import Scalar, Schema
 
 __all__ = ["GroupKey", "RollupReader", "event_time_of"]
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from penstock.core.annotations import read_field
 from penstock.core.expression import Expression, examine
 from penstock.core.expression.types import is_comparable, is_numeric
 from penstock.core.panes.aggregates import (
@@ -32,20 +31,20 @@ from penstock.core.panes.machine import PaneMachine, Windowing
 from penstock.core.panes.several import Several
 from penstock.core.panes.sketches import ApproximateDistinct, Quantile
 from penstock.core.panes.watermark import WatermarkRule
-from penstock.core.panes.windows import SessionWindows
-from penstock.core.record import is_key_type
+from penstock.core.records.annotations import read_field
+from penstock.core.records.eventtime import EventTime
+from penstock.core.records.record import is_key_type
+from penstock.core.records.schema import Field, FieldType, ListOf, Scalar, Schema
 from penstock.core.rollup.shape import shape_problems
 from penstock.core.rollup.windowing import MICROSECOND
-from penstock.core.schema import Field, FieldType, ListOf, Scalar, Schema
-from penstock.errors import DefinitionError, Problem
+from penstock.errors import Problem
 
 if TYPE_CHECKING:
-    from penstock.core.graph import Pipeline, Service, Stream
     from penstock.core.panes.combiner import Combiner
     from penstock.core.rollup.aggregation import Aggregate, Aggregation
     from penstock.errors import Place
 
-__all__ = ["Group", "Measure", "Rollup", "Step", "read_rollup", "rollup_of", "watermark_rule"]
+__all__ = ["Group", "Measure", "Rollup", "Step", "read_rollup", "watermark_rule"]
 
 _BOOL, _INT, _FLOAT = Scalar("bool"), Scalar("int"), Scalar("float")
 
@@ -115,34 +114,19 @@ class Rollup:
         return replace(self, windowing=plain)
 
 
-def watermark_rule(stream: Stream[Any]) -> WatermarkRule:
+def watermark_rule(time: EventTime) -> WatermarkRule:
     """Return how the watermark of a stream follows its records, in microseconds."""
 
     def span(given: timedelta | None) -> int | None:
         return None if given is None else given // MICROSECOND
 
     return WatermarkRule(
-        disorder=span(stream.disorder) or 0,
-        idle_after=span(stream.idle_after),
-        closes_after=span(stream.closes_after),
-        follows=stream.follows,
-        ahead=span(stream.ahead),
+        disorder=span(time.disorder) or 0,
+        idle_after=span(time.idle_after),
+        closes_after=span(time.closes_after),
+        follows=time.follows,
+        ahead=span(time.ahead),
     )
-
-
-def rollup_of(part: Pipeline | Service) -> Rollup:
-    """Return the aggregation of a part, ready to run; DefinitionError where it has none.
-
-    A table loses the rows of sessions that became one only if these are withdrawn, so into a table
-    sessions always run retracting.
-    """
-    found = read_rollup(part.aggregation) if part.aggregation else []
-    if not isinstance(found, Rollup):
-        raise DefinitionError(tuple(found))
-    writes = part.writes if part.kind == "pipeline" else part.writes[0]
-    if writes.kind == "table" and isinstance(found.windowing.windows, SessionWindows):
-        return replace(found, windowing=replace(found.windowing, mode="retracting"))
-    return found
 
 
 def read_rollup(aggregation: Aggregation) -> Rollup | list[Problem]:
@@ -163,7 +147,7 @@ def read_rollup(aggregation: Aggregation) -> Rollup | list[Problem]:
         groups=tuple(group for group in groups if group),
         measures=tuple(measure for measure in measures if measure),
         windowing=windowed.windowing,
-        rule=watermark_rule(aggregation.stream) if windowed.time == "event" else None,
+        rule=watermark_rule(aggregation.stream.event_time) if windowed.time == "event" else None,
     )
 
 

@@ -4,18 +4,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import msgspec
 
-from penstock.core.codec import JsonCodec
-from penstock.core.deadletter import HEADER_PREFIX
-from penstock.core.expression.times import MAX_MICROS, MIN_MICROS, from_micros
-from penstock.core.graph import Graph, Lake, Pipeline, Service
+from penstock.core.expression.values.times import MAX_MICROS, MIN_MICROS, from_micros
 from penstock.core.panes.arrivals import Ahead
 from penstock.core.panes.bucket import Given
 from penstock.core.panes.pane import LateElement, Pane
 from penstock.core.panes.windows import CountWindows, GlobalWindow, Window
+from penstock.core.records.codec import JsonCodec
+from penstock.core.records.deadletter import HEADER_PREFIX
 from penstock.core.rollup.late import LATE_RECORD, LateRecord
 from penstock.core.rollup.panerecord import Shape, has_instants, pane_record_type
 from penstock.core.rollup.plainvalues import from_plain
@@ -48,22 +47,6 @@ class Destination:
     max_record_bytes: int
     late_topic: str
     dead_letter_topic: str
-
-    @classmethod
-    def of(cls, graph: Graph, part: Pipeline | Service) -> Self:
-        """Return where a part of an application writes."""
-        data = part.writes if isinstance(part, Pipeline) else part.writes[0]
-        if isinstance(data, Lake):
-            raise TypeError(f"{part.name}: panes go to streams and tables")
-        return cls(
-            part=part.name,
-            name=data.name,
-            topic=data.topic.name,
-            shape=data.kind,
-            max_record_bytes=data.topic.max_record_bytes,
-            late_topic=graph.late_records.name,
-            dead_letter_topic=graph.dead_letters.name,
-        )
 
 
 class PaneWire:

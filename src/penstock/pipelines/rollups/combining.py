@@ -24,11 +24,10 @@ from penstock.core.panes.windows import (
     SlidingWindows,
     Window,
 )
+from penstock.core.records.schema import Scalar
 from penstock.core.rollup.plainvalues import to_plain
 from penstock.core.rollup.reader import GroupKey
 from penstock.core.rollup.resolve import Rollup
-from penstock.core.schema import Scalar
-from penstock.pipelines.rollups.collection import collection_paused
 from penstock.pipelines.rollups.frame import (
     AHEAD,
     CLOCK,
@@ -39,6 +38,7 @@ from penstock.pipelines.rollups.frame import (
     group,
     value,
 )
+from penstock.pipelines.rollups.gcpause import collection_paused
 from penstock.pipelines.rollups.vectors import vector_of
 
 __all__ = ["BUCKET", "PAYLOAD", "SCHEMA", "Beating", "Combining"]

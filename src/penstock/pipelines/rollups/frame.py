@@ -11,15 +11,15 @@ from collections.abc import Iterator
 
 from pyspark.sql import DataFrame
 
-from penstock.core.graph import OnLog
+from penstock.core.graph.data import OnLog
 from penstock.core.panes.aggregates import Count
+from penstock.core.records.schema import FieldType, Scalar
 from penstock.core.rollup.resolve import Measure, Rollup
-from penstock.core.schema import FieldType, Scalar
-from penstock.pipelines.expressions import spark_sql
-from penstock.pipelines.gate import REFUSED, judged
-from penstock.pipelines.reading import count_gate
-from penstock.pipelines.schema import holds_milliseconds
-from penstock.pipelines.sqltext import Sql, all_of, coalesce, name, when
+from penstock.pipelines.gate.gate import REFUSED, judged
+from penstock.pipelines.gate.reading import count_gate
+from penstock.pipelines.spark.expressions import spark_sql
+from penstock.pipelines.spark.schema import holds_milliseconds
+from penstock.pipelines.spark.sqltext import Sql, all_of, coalesce, name, when
 
 __all__ = [
     "AHEAD",

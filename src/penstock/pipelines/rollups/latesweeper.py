@@ -16,18 +16,20 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
 
-from penstock.backbone.logrecord import LogRecord
+from penstock.backbone.client.logrecord import LogRecord
 from penstock.backbone.site import Site
-from penstock.backbone.topics import Topics
-from penstock.core.deadletter import Coordinates
-from penstock.core.graph import Graph, OnLog, Pipeline
+from penstock.backbone.topics.topics import Topics
+from penstock.core.graph.data import OnLog
+from penstock.core.graph.graph import Graph
+from penstock.core.graph.panes import pane_destination, rollup_of
+from penstock.core.graph.parts import Pipeline
 from penstock.core.panes.bucket import Given
 from penstock.core.panes.pane import LateElement
 from penstock.core.panes.times import plus
+from penstock.core.records.deadletter import Coordinates
 from penstock.core.rollup.reader import GroupKey
-from penstock.core.rollup.resolve import rollup_of
-from penstock.core.rollup.wire import Destination, PaneWire
-from penstock.pipelines.checkpoint import (
+from penstock.core.rollup.wire import PaneWire
+from penstock.pipelines.checkpoint.files import (
     Files,
     Offsets,
     PlannedBatch,
@@ -35,11 +37,11 @@ from penstock.pipelines.checkpoint import (
     planned_batch,
     planned_batches,
 )
-from penstock.pipelines.reading import OffsetRange
+from penstock.pipelines.gate.reading import OffsetRange
+from penstock.pipelines.gate.sweeper import Found, Letter, Sweeper
 from penstock.pipelines.rollups.batchtrail import BatchTrail, TakenBatch
 from penstock.pipelines.rollups.frame import OFFSET, PARTITION, TIME, group, plain_rows
 from penstock.pipelines.rollups.native import SHIFT, window_bounds, window_of
-from penstock.pipelines.sweeper import Found, Letter, Sweeper
 
 __all__ = ["LateSweeper"]
 
@@ -64,7 +66,7 @@ class LateSweeper(Sweeper):
     ) -> None:
         super().__init__(graph, pipeline, site, spark, into=graph.late_records.name, name="late")
         self._rollup = rollup_of(pipeline)
-        self._wire = PaneWire(self._rollup, Destination.of(graph, pipeline))
+        self._wire = PaneWire(self._rollup, pane_destination(graph, pipeline))
         self._key = GroupKey(self._rollup.groups)
         self._files = Files(spark)
         self._checkpoint = checkpoint

@@ -11,10 +11,11 @@ from dataclasses import asdict, dataclass, replace
 from pyspark.sql import SparkSession
 
 from penstock.backbone.site import Site
-from penstock.core.graph import Graph, Pipeline
+from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import Pipeline
 from penstock.core.panes.panecounts import AHEAD, LATE
-from penstock.pipelines.checkpoint import Files, committed_batches
-from penstock.pipelines.progress import (
+from penstock.pipelines.checkpoint.files import Files, committed_batches
+from penstock.pipelines.checkpoint.progress import (
     Progress,
     dropped_rows,
     observed,

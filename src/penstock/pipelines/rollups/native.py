@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
 
-from penstock.core.deadletter import HEADER_PREFIX
-from penstock.core.expression.times import MAX_MICROS, MIN_MICROS
-from penstock.core.graph import Data, OnLog, Pipeline, Stream
+from penstock.core.expression.values.times import MAX_MICROS, MIN_MICROS
+from penstock.core.graph.data import Data, OnLog, Stream
+from penstock.core.graph.panes import rollup_of
+from penstock.core.graph.parts import Pipeline
 from penstock.core.panes.aggregates import (
     Collect,
     Count,
@@ -29,12 +30,13 @@ from penstock.core.panes.aggregates import (
 )
 from penstock.core.panes.triggers import DEFAULT, AfterWatermark
 from penstock.core.panes.windows import FixedWindows, SlidingWindows
-from penstock.core.rollup.resolve import Measure, Rollup, rollup_of
-from penstock.core.schema import FieldType, ListOf, Scalar
-from penstock.pipelines.reading import observed_name
+from penstock.core.records.deadletter import HEADER_PREFIX
+from penstock.core.records.schema import FieldType, ListOf, Scalar
+from penstock.core.rollup.resolve import Measure, Rollup
+from penstock.pipelines.gate.reading import observed_name
 from penstock.pipelines.rollups.frame import EVENT_AT, TIME, group, value, watermarked_rows
-from penstock.pipelines.sqltext import Sql, literal, name
-from penstock.pipelines.writing import log_rows
+from penstock.pipelines.sink.rows import log_rows
+from penstock.pipelines.spark.sqltext import Sql, literal, name
 
 __all__ = ["SHIFT", "WINDOW", "native_panes", "why_not_native", "window_bounds", "window_of"]
 

@@ -6,17 +6,20 @@ from typing import Any
 import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.core.graph import Graph, Lake, OnLog, Pipeline
+from penstock.core.graph.data import Lake, OnLog
+from penstock.core.graph.graph import Graph
+from penstock.core.graph.panes import pane_destination, rollup_of
+from penstock.core.graph.parts import Pipeline
 from penstock.core.panes.arrivals import unpack_arrivals
 from penstock.core.panes.bucket import Bucket, MemoryStore
 from penstock.core.panes.triggers import AfterDelay
 from penstock.core.panes.windows import CountWindows
-from penstock.core.rollup.resolve import Rollup, rollup_of
-from penstock.core.rollup.wire import Destination, PaneWire
+from penstock.core.rollup.resolve import Rollup
+from penstock.core.rollup.wire import PaneWire
 from penstock.pipelines.rollups.combining import BUCKET, PAYLOAD, SCHEMA, Beating, Combining
 from penstock.pipelines.rollups.frame import plain_rows
 from penstock.pipelines.rollups.processor import OUTGOING, PaneProcessor, counted, outgoing
-from penstock.pipelines.session import shuffle_partitions
+from penstock.pipelines.spark.session import shuffle_partitions
 
 __all__ = ["bucket_numbers", "finished_panes", "needs_beat", "streamed_panes"]
 
@@ -37,7 +40,7 @@ def streamed_panes(
 
     ``buckets`` is the number of partitions of its state, for as long as it has a checkpoint.
     """
-    rollup, to = rollup_of(pipeline), Destination.of(graph, pipeline)
+    rollup, to = rollup_of(pipeline), pane_destination(graph, pipeline)
     spark = rows.sparkSession
     numbers = bucket_numbers(spark, buckets)
     data = _input(pipeline)
@@ -56,7 +59,7 @@ def finished_panes(
 ) -> DataFrame:
     """Return the records that hold the final answer over rows that are all there will be."""
     rollup = rollup_of(pipeline).finished()
-    to = replace(Destination.of(graph, pipeline), topic=into, late_topic=late)
+    to = replace(pane_destination(graph, pipeline), topic=into, late_topic=late)
     spark = rows.sparkSession
     numbers = bucket_numbers(spark, shuffle_partitions(spark))
     plain = plain_rows(rows, _input(pipeline), rollup)

@@ -17,8 +17,8 @@ from penstock.core.panes.panecounts import AHEAD, LATE, PANE_KINDS, pane_counts
 from penstock.core.panes.times import BEGINNING
 from penstock.core.rollup.resolve import Rollup
 from penstock.core.rollup.wire import Destination, OutgoingRecord, PaneWire
-from penstock.pipelines.rollups.collection import collection_paused
 from penstock.pipelines.rollups.combining import PAYLOAD
+from penstock.pipelines.rollups.gcpause import collection_paused
 
 __all__ = [
     "DUE_KEYS",

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.core.panes.aggregates import Count, Max, Mean, Min, Sum, Variance
+from penstock.core.records.schema import Scalar
 from penstock.core.rollup.plainvalues import to_plain
 from penstock.core.rollup.resolve import Measure
-from penstock.core.schema import Scalar
 from penstock.pipelines.rollups.frame import TIME
 
 __all__ = ["Vector", "vector_of"]

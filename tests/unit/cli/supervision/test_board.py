@@ -1,6 +1,6 @@
 from penstock.cli.supervision.board import SILENT_SECONDS, Board
 from penstock.cli.supervision.plan import Unit
-from penstock.core.report import Counts, PartReport
+from penstock.core.status.report import Counts, PartReport
 
 COUNT = [Unit("count-1", "service", ("count",))]
 

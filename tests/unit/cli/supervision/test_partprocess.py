@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from penstock.cli.screen.terminal import Terminal
 from penstock.cli.session import Session
 from penstock.cli.supervision.partprocess import exit_text, run_command
-from penstock.cli.terminal import Terminal
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,11 @@ import io
 
 import pytest
 
-from penstock.cli.partlines import PartLines, part_line, rate_text
+from penstock.cli.screen.partlines import PartLines, part_line, rate_text
+from penstock.cli.screen.terminal import Terminal
 from penstock.cli.supervision.statusview import LiveView, PlainView, Status, make_view
-from penstock.cli.terminal import Terminal
-from penstock.core.report import Counts, PartReport
-from penstock.core.status import PartStatus
+from penstock.core.status.report import Counts, PartReport
+from penstock.core.status.status import PartStatus
 from penstock.core.units import span_text
 
 

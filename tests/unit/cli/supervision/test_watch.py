@@ -1,7 +1,7 @@
 import pytest
 
 from penstock import App, record
-from penstock.backbone.logrecord import LogRecord
+from penstock.backbone.client.logrecord import LogRecord
 from penstock.cli.records import Shown
 from penstock.cli.supervision.watch import Latest, find_watched
 from penstock.errors import ConfigurationError

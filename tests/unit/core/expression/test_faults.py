@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from penstock import record
 from penstock.core.expression import Expression, Fault, compile_row, examine, parse
-from penstock.core.record import record_type
-from penstock.core.schema import Scalar, Schema
+from penstock.core.records.record import record_type
+from penstock.core.records.schema import Scalar, Schema
 from penstock.errors import DefinitionError, Place
 
 

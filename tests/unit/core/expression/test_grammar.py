@@ -6,8 +6,8 @@ import pytest
 
 from penstock import record
 from penstock.core.expression import parse
-from penstock.core.record import record_type
-from penstock.core.schema import Schema
+from penstock.core.records.record import record_type
+from penstock.core.records.schema import Schema
 
 
 @record()

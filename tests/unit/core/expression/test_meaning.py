@@ -11,8 +11,8 @@ import pytest
 from penstock import record
 from penstock.core.expression import compile_mapping, compile_predicate, compile_row, parse
 from penstock.core.expression.emit import Emitter
-from penstock.core.record import record_type
-from penstock.core.schema import Schema
+from penstock.core.records.record import record_type
+from penstock.core.records.schema import Schema
 from penstock.errors import DataError, DefinitionError
 
 INDIA = timezone(timedelta(hours=5, minutes=30))

@@ -6,9 +6,9 @@ import pytest
 
 from penstock import record
 from penstock.core.expression import Expression, examine, parse
-from penstock.core.record import record_type
-from penstock.core.schema import Schema
-from penstock.pipelines.expressions import spark_sql
+from penstock.core.records.record import record_type
+from penstock.core.records.schema import Schema
+from penstock.pipelines.spark.expressions import spark_sql
 
 SAFE = re.compile(r"[A-Za-z0-9 _.,:/()<>=%*+`'-]*")
 

@@ -5,8 +5,8 @@ from datetime import datetime
 
 from penstock import record
 from penstock.core.expression import from_json, parse
-from penstock.core.record import record_type
-from penstock.core.schema import ListOf, Scalar, Schema
+from penstock.core.records.record import record_type
+from penstock.core.records.schema import ListOf, Scalar, Schema
 
 
 @record()

@@ -26,9 +26,9 @@ from penstock import (
     top,
     total,
 )
-from penstock.core.check import check
-from penstock.core.graph import Pipeline, Service
-from penstock.core.rollup.resolve import rollup_of
+from penstock.core.graph.panes import rollup_of
+from penstock.core.graph.parts import Pipeline, Service
+from penstock.core.rules.check import check
 
 
 @record(key="device", time="at")

@@ -25,11 +25,12 @@ from penstock import (
     total,
     variance,
 )
+from penstock.core.graph.panes import pane_destination, rollup_of
 from penstock.core.panes.arrivals import Arrivals
 from penstock.core.panes.bucket import Bucket, MemoryStore
 from penstock.core.rollup.reader import RollupReader
-from penstock.core.rollup.resolve import rollup_of
-from penstock.core.rollup.wire import Destination, PaneWire
+from penstock.core.rollup.wire import PaneWire
+from penstock.core.rules.check import verified
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -53,12 +54,12 @@ class Run:
         app = App("demo")
         readings = app.stream("readings", Reading, **options)
         getattr(app, shape)("result", declare(readings), on="services", max_record=max_record)
-        graph = app.graph.verified()
+        graph = verified(app.graph)
         part = graph.part("result.windows")
         rollup = rollup_of(part)
         self.reader = RollupReader(rollup)
         self.bucket = Bucket(rollup.machine(), rollup.rule, MemoryStore())
-        self.wire = PaneWire(rollup, Destination.of(graph, part))
+        self.wire = PaneWire(rollup, pane_destination(graph, part))
         self.clock = 10**15
         self.offset = 0
 

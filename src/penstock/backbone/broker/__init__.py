@@ -1,0 +1,1 @@
+"""The embedded broker: real Apache Kafka in a directory of the project."""

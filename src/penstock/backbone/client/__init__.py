@@ -1,0 +1,1 @@
+"""What every Kafka client needs: the connection, admin calls, errors, records as bytes."""

@@ -1,0 +1,1 @@
+"""Reads and writes the log: consumers, producers, transactions, positions and groups."""

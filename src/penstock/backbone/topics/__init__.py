@@ -1,0 +1,1 @@
+"""Topics as they are declared and as they are, and ranges of them."""

@@ -1,0 +1,1 @@
+"""Verbs about an application that do not run it: check, explain, graph, init."""

@@ -1,0 +1,64 @@
+"""``penstock check``: every problem of an application and its settings, before anything starts."""
+
+import argparse
+from typing import Any
+
+from penstock.cli.arguments import add_app, add_json, command
+from penstock.cli.load import load_application
+from penstock.cli.screen.terminal import problem_text, shortened
+from penstock.cli.session import Session
+from penstock.core.drawing.text import counted
+from penstock.core.graph.graph import Graph
+from penstock.core.rules.check import check
+from penstock.errors import ConfigurationError, DefinitionError, Problem
+
+__all__ = ["register"]
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    add_app(parser)
+    add_json(parser)
+    command(parser, _check)
+
+
+def _check(session: Session) -> int:
+    graph: Graph | None = None
+    try:
+        graph = load_application(session.arguments.app).graph
+        problems = check(graph)
+    except DefinitionError as error:
+        problems = list(error.problems)
+    problems += _configured_wrongly(session)
+    terminal = session.terminal
+    if session.arguments.json:
+        app = graph.app if graph else None
+        found = [_as_json(problem) for problem in problems]
+        terminal.json({"app": app, "ok": not problems, "problems": found})
+    elif graph is not None and not problems:
+        terminal.line(f"ok: {graph.app} has {counted(graph)}")
+    else:
+        for problem in problems:
+            terminal.lines(problem_text(problem))
+        terminal.failure(f"{len(problems)} problem{'' if len(problems) == 1 else 's'}")
+    return 1 if problems else 0
+
+
+def _configured_wrongly(session: Session) -> list[Problem]:
+    """Return what keeps the configuration from being read, as one problem."""
+    try:
+        _ = session.loaded
+    except ConfigurationError as error:
+        detail = f"\n  {error.detail}" if error.detail else ""
+        return [Problem(error.code, f"{error.message}{detail}", error.hint)]
+    return []
+
+
+def _as_json(problem: Problem) -> dict[str, Any]:
+    return {
+        "code": problem.code,
+        "message": problem.message,
+        "hint": problem.hint,
+        "file": shortened(problem.place.file) if problem.place else None,
+        "line": problem.place.line if problem.place else None,
+    }

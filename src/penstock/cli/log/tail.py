@@ -1,0 +1,145 @@
+"""``penstock topics tail``: the records of a topic from anywhere, filtered, followed."""
+
+import argparse
+import re
+from collections.abc import Callable, Iterator
+from heapq import nlargest
+from itertools import islice
+from operator import itemgetter
+
+from penstock.backbone.topics.range import Last, Start
+from penstock.cli.arguments import add_app, add_json, command, read_count
+from penstock.cli.log.conditions import read_condition
+from penstock.cli.moments import START_HELP, read_start
+from penstock.cli.records import Columns, Shown, as_json, by_type, plainly, text_of
+from penstock.cli.session import Session
+from penstock.cli.stopping import Stop, stop_on_signals
+from penstock.core.place import did_you_mean
+from penstock.errors import ConfigurationError
+
+__all__ = ["add_tail"]
+
+_DEFAULT_LAST = 10
+_LIMIT_HELP = "the newest N; with --from or --follow, stop after N"
+
+
+def add_tail(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("topic", metavar="TOPIC")
+    parser.add_argument("--from", dest="start", type=read_start, default=None, help=START_HELP)
+    parser.add_argument("--follow", "-f", action="store_true", help="wait for what comes")
+    parser.add_argument("--limit", "-n", type=read_count, metavar="N", help=_LIMIT_HELP)
+    parser.add_argument(
+        "--partition", type=int, action="append", metavar="P", help="only this one (repeatable)"
+    )
+    parser.add_argument("--key", help="only records with this key")
+    parser.add_argument("--grep", type=_pattern, metavar="REGEX", help="searched in key and value")
+    parser.add_argument(
+        "--where",
+        type=read_condition,
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        help="or != > < >= <=; all must hold",
+    )
+    parser.add_argument("--headers", action="store_true", help="show the headers too")
+    parser.add_argument("--raw", action="store_true", help="the values' bytes, a line each")
+    parser.add_argument(
+        "--uncommitted", action="store_true", help="also what transactions have not committed"
+    )
+    add_app(parser, flag=True, text="decode and check by the types of this application")
+    add_json(parser)
+    command(parser, _tail)
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a regular expression: {error}") from None
+
+
+def _tail(session: Session) -> int:
+    decode = _decoder(session)
+    write = _writer(session)
+    with stop_on_signals() as stop, session.connected() as connection:
+        from penstock.backbone.log.reader import LogReader
+
+        arguments = session.arguments
+        records = LogReader(connection).read(
+            arguments.topic,
+            start=_start(arguments),
+            partitions=arguments.partition,
+            follow=arguments.follow,
+            committed=not arguments.uncommitted,
+            stop=stop.event,
+            when_trimmed="skip",
+        )
+        found = (shown for shown in map(decode, records) if _wanted(session, shown))
+        for shown in _until(_limited(found, arguments), stop):
+            write(shown)
+        return stop.exit_code
+
+
+def _start(arguments: argparse.Namespace) -> Start:
+    if arguments.start is not None:
+        return arguments.start  # type: ignore[no-any-return] # argparse has read it
+    return Last(_DEFAULT_LAST if arguments.follow else arguments.limit or _DEFAULT_LAST)
+
+
+def _limited(found: Iterator[Shown], arguments: argparse.Namespace) -> Iterator[Shown]:
+    """Give as many as are asked for: the first, or the newest where no start was given."""
+    if arguments.limit is None or arguments.start is not None or arguments.follow:
+        return islice(found, arguments.limit)
+    numbered = ((_written_at(shown), number, shown) for number, shown in enumerate(found))
+    newest = nlargest(arguments.limit, numbered, key=itemgetter(0, 1))
+    return (shown for _, _, shown in reversed(newest))
+
+
+def _written_at(shown: Shown) -> float:
+    at = shown.record.timestamp_at
+    return at.timestamp() if at else 0.0
+
+
+def _until(found: Iterator[Shown], stop: Stop) -> Iterator[Shown]:
+    """Give records until the end is asked for, also in the middle of a batch."""
+    for shown in found:
+        yield shown
+        if stop.event.is_set():
+            return
+
+
+def _decoder(session: Session) -> Callable[..., Shown]:
+    if session.arguments.app is None:
+        return plainly
+    graph = session.application.graph
+    for data in graph.on_log:
+        if data.name == session.arguments.topic:
+            return by_type(data)
+    if session.arguments.topic in {spec.name for spec in graph.topics()}:
+        return plainly
+    raise ConfigurationError(
+        f"{graph.app} has no stream or table {session.arguments.topic!r}",
+        code="topic.not-in-app",
+        hint=did_you_mean(session.arguments.topic, [data.name for data in graph.on_log]),
+    )
+
+
+def _writer(session: Session) -> Callable[[Shown], None]:
+    terminal = session.terminal
+    if session.arguments.raw:
+        return lambda shown: terminal.raw(shown.record.value or b"")
+    if session.arguments.json:
+        return lambda shown: terminal.json_line(as_json(shown))
+    return Columns(terminal, headers=session.arguments.headers).write
+
+
+def _wanted(session: Session, shown: Shown) -> bool:
+    arguments, record = session.arguments, shown.record
+    if arguments.key is not None and record.key != arguments.key.encode():
+        return False
+    if arguments.grep is not None:
+        texts = (text_of(record.key), text_of(record.value))
+        if not any(arguments.grep.search(text) for text in texts):
+            return False
+    return all(condition.holds(shown.value) for condition in arguments.where)

@@ -1,0 +1,131 @@
+"""``penstock jars``: what runs on Java, brought into the cache and verified."""
+
+import argparse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from penstock.cli.arguments import add_json, command
+from penstock.cli.screen.terminal import Terminal
+from penstock.cli.session import Session
+from penstock.errors import ConfigurationError
+from penstock.machine.java.jars import JarSet, jars_dir, locked_jars, missing_jars
+
+if TYPE_CHECKING:
+    from penstock.machine.java.fetch import FetchProgress
+
+__all__ = ["register"]
+
+_PLAIN_STEPS = 10
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    """Declare the verbs and their arguments."""
+    verbs = parser.add_subparsers(metavar="fetch|list|verify", required=True)
+    fetch = verbs.add_parser("fetch", help="bring what is missing into the cache")
+    fetch.add_argument("--mirror", metavar="URL", help="the Maven repository to ask")
+    listing = verbs.add_parser("list", help="what is needed, and what is there")
+    verify = verbs.add_parser("verify", help="compare every byte in the cache with the list")
+    for verb, run in ((fetch, _fetch), (listing, _list), (verify, _verify)):
+        verb.add_argument("--only", choices=[str(each) for each in JarSet], help="one set alone")
+        command(verb, run)
+    for verb in (listing, verify):
+        add_json(verb)
+
+
+def _chosen(session: Session) -> JarSet | None:
+    return JarSet(session.arguments.only) if session.arguments.only else None
+
+
+def _fetch(session: Session) -> None:
+    from penstock.machine.java.fetch import fetch_jars
+
+    chosen = _chosen(session)
+    wanted = missing_jars(chosen, verify=True)
+    terminal = session.terminal
+    if not wanted:
+        count = len(locked_jars(chosen))
+        terminal.note(f"all {count} jars are in {jars_dir()}")
+        return
+    with _progress(terminal) as progress:
+        fetch_jars(wanted, mirror=session.arguments.mirror, progress=progress)
+    terminal.note(f"{len(wanted)} jars fetched and verified, in {jars_dir()}")
+
+
+@contextmanager
+def _progress(terminal: Terminal) -> Iterator[Callable[["FetchProgress"], None]]:
+    if not terminal.draws_notes:
+        yield _PlainProgress(terminal).tell
+        return
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    words = TextColumn("{task.description}", markup=False)
+    columns = (words, BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=terminal.notes) as bar:
+        task = bar.add_task("jars")
+
+        def tell(found: "FetchProgress") -> None:
+            text = "waiting for another fetch" if found.waiting else "jars"
+            bar.update(
+                task,
+                completed=found.bytes_done,
+                total=found.bytes_total,
+                description=f"{text} {found.jars_done}/{found.jars_total}",
+            )
+
+        yield tell
+
+
+class _PlainProgress:
+    """One line for each tenth of the way."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._step = -1
+        self._waiting = False
+
+    def tell(self, found: "FetchProgress") -> None:
+        if found.waiting and not self._waiting:
+            self._terminal.note("waiting for another process that fetches")
+        self._waiting = found.waiting
+        step = _PLAIN_STEPS * found.bytes_done // max(found.bytes_total, 1)
+        if step > self._step:
+            self._step = step
+            done, total = found.bytes_done >> 20, found.bytes_total >> 20
+            jars = f"{found.jars_done} of {found.jars_total} jars"
+            self._terminal.note(f"fetching: {done} of {total} MiB, {jars}")
+
+
+def _list(session: Session) -> None:
+    missing = set(missing_jars(_chosen(session)))
+    rows = [
+        {
+            "set": str(jar.jar_set),
+            "jar": jar.coordinates,
+            "bytes": jar.size,
+            "present": jar not in missing,
+        }
+        for jar in locked_jars(_chosen(session))
+    ]
+    if session.arguments.json:
+        session.terminal.json({"directory": str(jars_dir()), "jars": rows})
+        return
+    session.terminal.table(("set", "jar", "bytes", "present"), [tuple(r.values()) for r in rows])
+
+
+def _verify(session: Session) -> None:
+    jars = locked_jars(_chosen(session))
+    wrong = missing_jars(_chosen(session), verify=True)
+    if session.arguments.json:
+        names = [jar.coordinates for jar in wrong]
+        session.terminal.json({"ok": not wrong, "jars": len(jars), "wrong": names})
+    if wrong:
+        raise ConfigurationError(
+            f"{len(wrong)} of {len(jars)} jars are missing or have other bytes than they must",
+            code="jars.wrong",
+            detail="\n  ".join(jar.coordinates for jar in wrong),
+            hint="penstock jars fetch",
+        )
+    if not session.arguments.json:
+        total = sum(jar.size for jar in jars) >> 20
+        session.terminal.line(f"ok: {len(jars)} jars, {total} MiB, every byte as it must be")

@@ -1,0 +1,158 @@
+"""A service run again over a finished range of the past, into topics of its own.
+
+State starts empty, so the results are those of the range alone. The records of several inputs are
+handled in the order of their timestamps, partition by partition; results are written at least
+once, to topics that nobody else writes. What handles them is the task that a worker runs.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from time import sleep
+
+from penstock.backbone.client.connection import Connection
+from penstock.backbone.client.logrecord import Partition, RawRecord
+from penstock.backbone.log.producer import Producer
+from penstock.backbone.log.reader import LogReader
+from penstock.backbone.topics.range import EARLIEST, LATEST, End, Instant, Last, Latest, Start
+from penstock.backbone.topics.span import starts, stops
+from penstock.backbone.topics.topics import Topics
+from penstock.core.graph.data import OnLog
+from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import Service
+from penstock.core.status.report import Counts
+from penstock.core.topic import topic_name_problem
+from penstock.errors import ConfigurationError
+from penstock.services.replay import Replay, ReplayDelivery
+from penstock.services.step.tally import total
+from penstock.services.worker.task import share_of
+
+__all__ = [
+    "Range",
+    "Rerun",
+    "range_size",
+    "refuse_existing",
+    "rerun_service",
+    "result_name",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """From where to where, in every input."""
+
+    start: Start = EARLIEST
+    end: End = LATEST
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """What a run over the past did: its counts, and where its results are."""
+
+    counts: Counts
+    results: tuple[str, ...]
+    dead_letters: str
+
+
+def range_size(connection: Connection, inputs: Sequence[OnLog], over: Range) -> int:
+    """Return how many offsets the range holds; records are at most as many."""
+    topics = Topics(connection)
+    count = 0
+    for topic in (data.topic.name for data in inputs):
+        ends = topics.ends(topic, committed=True)
+        last = stops(topics, topic, end=over.end, ends=ends, follow=False)
+        if isinstance(over.start, Last):
+            count += sum(min(over.start.count, high - low) for low, high in ends.values())
+            continue
+        first = starts(topics, topic, start=over.start, ends=ends)
+        count += sum(max(0, (last[number] or at) - at) for number, at in first.items())
+    return count
+
+
+def result_name(name: str, label: str) -> str:
+    """Return the name of what takes the results instead; ConfigurationError: not by this label."""
+    result = f"{name}.replay.{label}"
+    if wrong := topic_name_problem(result):
+        raise ConfigurationError(
+            f"{result!r} cannot be the name of a topic: {wrong}",
+            code="replay.label",
+            hint="choose another label: --as LABEL",
+        )
+    return result
+
+
+def refuse_existing(connection: Connection, names: Iterable[str], *, label: str) -> None:
+    """Raise ConfigurationError ``replay.exists`` where a replay has left results in a topic."""
+    topics = Topics(connection)
+    if there := [name for name in names if topics.exists(name)]:
+        raise ConfigurationError(
+            f"there are results of a replay {label!r} already: {', '.join(there)}",
+            code="replay.exists",
+            hint="choose another label: --as LABEL",
+        )
+
+
+def rerun_service(
+    graph: Graph,
+    service: Service,
+    connection: Connection,
+    *,
+    over: Range,
+    label: str,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Rerun:
+    """Run a service over a range; ``progress`` gets how many records were handled so far.
+
+    Raises ConfigurationError ``replay.exists`` where a replay of this label has left results.
+    """
+    ledger = [graph.late_records] if service.aggregation is not None else []
+    written = [*(data.topic for data in service.writes), *ledger, graph.dead_letters]
+    results = {spec.name: replace(spec, name=result_name(spec.name, label)) for spec in written}
+    dead = results[graph.dead_letters.name].name
+    named = tuple(spec.name for spec in results.values() if spec.name != dead)
+    refuse_existing(connection, named, label=label)
+    Topics(connection).declare(list(results.values()))
+    tallies: list[Counts] = []
+    with Producer(connection) as producer:
+        delivery = ReplayDelivery(
+            producer.send,
+            names={name: spec.name for name, spec in results.items()},
+            flush=producer.flush,
+        )
+        for share in _shares(connection, service):
+            done = total(*tallies).received
+            several = Replay(
+                graph,
+                service,
+                {partition: _records(connection, partition, over) for partition in share},
+                delivery=delivery,
+                wait=sleep,
+                progress=lambda handled, done=done: progress(done + handled),  # type: ignore[misc]
+            )
+            tallies.append(several.run(end_at=_end_at(over.end)))
+    return Rerun(total(*tallies), named, dead)
+
+
+def _shares(connection: Connection, service: Service) -> list[list[Partition]]:
+    """Return the partitions that one task of the service handles together, for each of them."""
+    shares: dict[str, list[Partition]] = {}
+    for topic in (data.topic.name for data in service.reads):
+        for number in sorted(Topics(connection).ends(topic, committed=True)):
+            shares.setdefault(share_of(service, (topic, number)), []).append((topic, number))
+    return list(shares.values())
+
+
+def _records(connection: Connection, partition: Partition, over: Range) -> Iterator[RawRecord]:
+    topic, number = partition
+    batches = LogReader(connection).batches(
+        topic, start=over.start, end=over.end, partitions=[number], when_trimmed="skip"
+    )
+    for batch in batches:
+        yield from batch
+
+
+def _end_at(end: End) -> datetime | None:
+    """Return up to when the clock goes on behind the last record; None: it does not."""
+    if isinstance(end, Instant):
+        return end.at
+    return datetime.now(UTC) if isinstance(end, Latest) else None

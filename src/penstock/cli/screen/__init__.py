@@ -1,0 +1,1 @@
+"""What a person sees: the terminal, progress bars and log lines, all of it printable."""

@@ -1,0 +1,1 @@
+"""How running parts are: collected, drawn, and served over HTTP."""

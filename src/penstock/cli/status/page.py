@@ -1,0 +1,99 @@
+"""How parts are, over HTTP, on the loopback address: ``/metrics``, ``/health``, ``/status``."""
+
+import socket
+from collections.abc import Callable, Collection
+from http import HTTPStatus
+from types import TracebackType
+from typing import Self
+
+from penstock.cli.status.pageserver import LOOPBACK_NAMES, Answer, PageServer
+from penstock.core.status.exposition import CONTENT_TYPE, health, prometheus_text
+from penstock.core.status.status import RunStatus, encode_status
+from penstock.errors import ConfigurationError
+from penstock.machine.ports import LOOPBACK, free_ports
+
+__all__ = ["StatusPage"]
+
+_ATTEMPTS = 5
+_JSON = "application/json"
+
+
+class StatusPage:
+    """Serves what ``told`` says while the block runs; it is asked once for each request.
+
+    Port 0 takes one that is free. ConfigurationError where the port is taken. ``hosts`` are further
+    names by which it is asked, besides those of this machine; ``note`` hears of trouble.
+    """
+
+    def __init__(
+        self,
+        told: Callable[[], RunStatus],
+        *,
+        port: int,
+        hosts: Collection[str] = (),
+        note: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._told = told
+        self._listening = _listen(port) if port else _listen_anywhere()
+        self.port: int = self._listening.getsockname()[1]
+        """Where it listens."""
+        self._server = PageServer(
+            self._listening, self._page, hosts={*LOOPBACK_NAMES, *hosts}, note=note
+        )
+
+    @property
+    def address(self) -> str:
+        """Return the address of the page."""
+        return f"http://{LOOPBACK}:{self.port}"
+
+    def __enter__(self) -> Self:
+        self._server.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.__exit__(kind, error, trace)
+        self._listening.close()
+
+    def _page(self, path: str) -> Answer:
+        if path == "/metrics":
+            return Answer(HTTPStatus.OK, CONTENT_TYPE, prometheus_text(self._told()).encode())
+        if path == "/status":
+            return Answer(HTTPStatus.OK, _JSON, encode_status(self._told()))
+        if path == "/health":
+            status = self._told()
+            code = HTTPStatus.OK if status.healthy else HTTPStatus.SERVICE_UNAVAILABLE
+            return Answer(code, _JSON, health(status))
+        text = b"see /metrics, /health and /status\n"
+        return Answer(HTTPStatus.NOT_FOUND, "text/plain; charset=utf-8", text)
+
+
+def _listen_anywhere() -> socket.socket:
+    # Between finding a port and listening on it another process may take it.
+    for port in free_ports(_ATTEMPTS):
+        try:
+            return _listen(port)
+        except ConfigurationError:
+            continue
+    return _listen(free_ports(1)[0])
+
+
+def _listen(port: int) -> socket.socket:
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((LOOPBACK, port))
+        listening.listen()
+    except (OSError, OverflowError) as error:
+        listening.close()
+        raise ConfigurationError(
+            f"cannot listen on {LOOPBACK}:{port}",
+            code="http.port",
+            detail=str(error),
+            hint="choose another port, or any: --set http.port=0",
+        ) from error
+    return listening

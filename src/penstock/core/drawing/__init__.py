@@ -1,0 +1,1 @@
+"""The application graph as text, Mermaid and SVG."""

@@ -1,0 +1,1 @@
+"""How Python computes what Spark computes: numbers, texts, dates and instants."""

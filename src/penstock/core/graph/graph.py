@@ -1,0 +1,89 @@
+"""The application as a value: what it declares, and how records flow between its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from penstock.core.graph.data import Data, Lake, OnLog
+from penstock.core.graph.parts import Part, Service, Source
+from penstock.core.records.deadletter import dead_letter_topic
+from penstock.core.rollup.late import late_topic
+from penstock.core.topic import TopicSpec
+from penstock.errors import Problem
+
+__all__ = ["Edge", "Graph"]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Records flow from one node to the other, both by name."""
+
+    start: str
+    end: str
+    feedback: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """Everything an application declares. Equal graphs run the same application."""
+
+    app: str
+    data: tuple[Data, ...]
+    parts: tuple[Part, ...]
+    problems: tuple[Problem, ...] = field(default=(), compare=False, repr=False)
+
+    def part(self, name: str) -> Part | None:
+        """Return the part of this name, or None."""
+        return next((part for part in self.parts if part.name == name), None)
+
+    def find(self, name: str) -> Data | None:
+        """Return the stream, table or lake table of this name, or None."""
+        return next((data for data in self.data if data.name == name), None)
+
+    @property
+    def on_log(self) -> tuple[OnLog, ...]:
+        """Return the streams and tables."""
+        return tuple(data for data in self.data if not isinstance(data, Lake))
+
+    @property
+    def dead_letters(self) -> TopicSpec:
+        """Return the topic for records that cannot be used."""
+        return dead_letter_topic(self.app)
+
+    @property
+    def late_records(self) -> TopicSpec:
+        """Return the topic for records that no window took."""
+        return late_topic(self.app)
+
+    @property
+    def aggregates(self) -> bool:
+        """Return whether it declares a windowed aggregation."""
+        return any(not isinstance(part, Source) and part.aggregation for part in self.parts)
+
+    def changelog(self, service: Service) -> TopicSpec:
+        """Return the topic that a service's state is rebuilt from."""
+        return TopicSpec(
+            name=f"{self.app}.{service.name}.changelog",
+            partitions=service.reads[0].topic.partitions,
+            compacted=True,
+            retention=None,
+        )
+
+    def topics(self) -> tuple[TopicSpec, ...]:
+        """Return every topic the application needs, its own included."""
+        changelogs = (
+            self.changelog(part)
+            for part in self.parts
+            if isinstance(part, Service) and part.keeps_state and part.reads
+        )
+        late = (self.late_records,) if self.aggregates else ()
+        return (*(data.topic for data in self.on_log), self.dead_letters, *late, *changelogs)
+
+    def edges(self) -> Iterator[Edge]:
+        """Yield the flow of records, part by part in order of declaration."""
+        for part in self.parts:
+            yield from (Edge(data.name, part.name) for data in part.inputs)
+            closing = part.feedback if isinstance(part, Service) else ()
+            for data in part.outputs:
+                yield Edge(part.name, data.name, data.name in closing)

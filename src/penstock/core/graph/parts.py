@@ -1,0 +1,185 @@
+"""What an application runs: sources, pipelines and services, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Literal, Protocol, TypeAlias
+
+from penstock.core.graph.data import Data, Lake, OnLog, Stream, Table
+from penstock.core.graph.policy import ErrorPolicy
+from penstock.core.graph.state import StateSpec
+from penstock.core.rollup.aggregation import Aggregation
+from penstock.errors import Place
+
+__all__ = [
+    "DEFAULT_CONCURRENCY",
+    "DEFAULT_TIMEOUT",
+    "Connector",
+    "Delivery",
+    "MicroBatch",
+    "Part",
+    "Pipeline",
+    "RealTime",
+    "Service",
+    "Source",
+]
+
+DEFAULT_CONCURRENCY = 64
+DEFAULT_TIMEOUT = timedelta(seconds=30)
+
+Delivery = Literal["at_most_once", "at_least_once", "exactly_once"]
+
+
+class Connector(Protocol):
+    """A way in from outside; ``penstock.connectors`` has them."""
+
+    @property
+    def interactive(self) -> bool:
+        """Whether it needs a person at a terminal; `penstock dev` leaves it to them."""
+
+    def describe(self) -> str:
+        """Return what it reads, for people."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Brings records of an outside system onto a stream."""
+
+    name: str
+    connector: Connector
+    into: OnLog
+    parse: Callable[[str], Any] | None = field(default=None, compare=False)
+    place: Place | None = field(default=None, compare=False, repr=False)
+    kind: Literal["source"] = field(default="source", init=False)
+
+    @property
+    def inputs(self) -> tuple[Data, ...]:
+        """Return what it reads of the application's data: nothing."""
+        return ()
+
+    @property
+    def outputs(self) -> tuple[Data, ...]:
+        """Return what it writes."""
+        return (self.into,)
+
+
+@dataclass(frozen=True, slots=True)
+class MicroBatch:
+    """Spark takes what has come since the last batch, at most this often."""
+
+    every: timedelta = timedelta()
+
+
+@dataclass(frozen=True, slots=True)
+class RealTime:
+    """Spark handles records as they come (milliseconds, at least once, stateless only)."""
+
+    checkpoint_every: timedelta = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pipeline:
+    """A function from DataFrames to a DataFrame, run by Spark as a stream or over a range."""
+
+    name: str
+    function: Callable[..., Any] = field(compare=False)
+    reads: tuple[Data, ...]
+    writes: Data
+    trigger: MicroBatch | RealTime = MicroBatch()
+    output: Literal["append", "update", "complete"] = "append"
+    aggregation: Aggregation | None = None
+    """What it computes, where that was declared as a windowed aggregation."""
+    place: Place | None = field(default=None, compare=False, repr=False)
+    kind: Literal["pipeline"] = field(default="pipeline", init=False)
+
+    @property
+    def inputs(self) -> tuple[Data, ...]:
+        """Return what it reads, the archives of its streams included."""
+        archives = (data.archive for data in self.reads if isinstance(data, Stream))
+        return (*self.reads, *(archive for archive in archives if archive is not None))
+
+    @property
+    def outputs(self) -> tuple[Data, ...]:
+        """Return what it writes."""
+        return (self.writes,)
+
+    @property
+    def delivery(self) -> Delivery:
+        """Return what a reader of committed records may rely on."""
+        return "at_least_once" if isinstance(self.trigger, RealTime) else "exactly_once"
+
+    @property
+    def lookups(self) -> tuple[Table[Any] | Lake[Any], ...]:
+        """Return what is looked up as it is at each batch.
+
+        Tables beside a stream, and lake tables beside a stream or a table; alone they are streams.
+        """
+        kinds = {data.kind for data in self.reads}
+        flows = "stream" if "stream" in kinds else "table" if "table" in kinds else "lake"
+        return tuple(
+            data for data in self.reads if not isinstance(data, Stream) and data.kind != flows
+        )
+
+    @property
+    def followed(self) -> tuple[OnLog, ...]:
+        """Return the streams and tables whose topics it follows, record by record."""
+        lookups = self.lookups
+        return tuple(
+            data for data in self.reads if not isinstance(data, Lake) and data not in lookups
+        )
+
+    def __call__(self, *frames: Any) -> Any:
+        """Call the user's function itself, as its own tests do."""
+        return self.function(*frames)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """A function, or a class or object with ``process``, that handles one record at a time."""
+
+    name: str
+    function: Any = field(compare=False)
+    reads: tuple[OnLog, ...]
+    writes: tuple[OnLog, ...]
+    feedback: tuple[str, ...] = ()
+    """Names of what it writes that close a cycle on purpose."""
+    delivery: Delivery = "exactly_once"
+    errors: ErrorPolicy = field(default_factory=ErrorPolicy)
+    concurrency: int = DEFAULT_CONCURRENCY
+    """How many calls of an async service may be under way at a time."""
+    timeout: timedelta = DEFAULT_TIMEOUT
+    """How long one call of an async service may take."""
+    states: tuple[StateSpec, ...] = ()
+    context: str | None = None
+    """The name of the parameter that takes the Context, if there is one."""
+    timed: bool = False
+    """Whether it has timers."""
+    aggregation: Aggregation | None = None
+    """What it computes, where that was declared as a windowed aggregation."""
+    place: Place | None = field(default=None, compare=False, repr=False)
+    kind: Literal["service"] = field(default="service", init=False)
+
+    @property
+    def inputs(self) -> tuple[Data, ...]:
+        """Return what it reads."""
+        return self.reads
+
+    @property
+    def outputs(self) -> tuple[Data, ...]:
+        """Return what it writes."""
+        return self.writes
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether it remembers anything per key, so that it needs keys and a changelog."""
+        return self.timed or bool(self.states) or self.aggregation is not None
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Call the user's function itself, or make an object of their class, as tests do."""
+        call = self.function if callable(self.function) else self.function.process
+        return call(*arguments, **named)
+
+
+Part: TypeAlias = Source | Pipeline | Service

@@ -1,0 +1,1 @@
+"""Record types: schemas, bytes, how they may change, and what becomes of bad records."""

@@ -1,0 +1,205 @@
+"""Verify an application before anything runs: every problem, each with its place and a way out."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from penstock.core.graph.data import Data, Lake, Stream, Table
+from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import Part, Pipeline, RealTime, Service, Source
+from penstock.core.options import UnreadableSpan
+from penstock.core.place import did_you_mean
+from penstock.core.rules.archive import archive_problems
+from penstock.core.rules.cycles import undeclared_cycles
+from penstock.core.rules.lake import lake_problems
+from penstock.core.rules.patterns import pattern_problems
+from penstock.core.rules.services import service_problems
+from penstock.core.rules.windows import aggregation_problems
+from penstock.core.topic import topic_name_problem
+from penstock.errors import DefinitionError, Problem
+
+__all__ = ["check", "verified"]
+
+_RESERVED = ("_penstock", "__", "penstock.")
+
+
+def verified(graph: Graph) -> Graph:
+    """Return the graph itself, or raise a DefinitionError with every problem found."""
+    if problems := check(graph):
+        raise DefinitionError(tuple(problems))
+    return graph
+
+
+def check(graph: Graph) -> list[Problem]:
+    """Return all problems of the application, in order of place in its source."""
+    found = list(graph.problems)
+    for rule in _RULES:
+        found += rule(graph)
+    unique = list(dict.fromkeys((problem, problem.place) for problem in found))
+    return sorted((problem for problem, _ in unique), key=_order)
+
+
+def _order(problem: Problem) -> tuple[str, int]:
+    return (problem.place.file, problem.place.line) if problem.place else ("", 0)
+
+
+def _names(graph: Graph) -> Iterator[Problem]:
+    if wrong := topic_name_problem(graph.app):
+        yield Problem("app.name", f"the application's name {graph.app!r}: {wrong}")
+    nodes: list[Data | Part] = [*graph.data, *graph.parts]
+    counted = Counter(node.name for node in nodes)
+    for node in nodes:
+        wrong = topic_name_problem(node.name)
+        if wrong is None and node.name.startswith(_RESERVED):
+            wrong = f"names that begin with {node.name[:2]!r} are Penstock's or Kafka's own"
+        if wrong:
+            yield Problem("name.invalid", f"the name {node.name!r}: {wrong}", "", node.place)
+        if counted[node.name] > 1:
+            others = [str(o.place) for o in nodes if o.name == node.name and o is not node]
+            text = f"{node.kind} {node.name!r} has the name of what stands at {', '.join(others)}"
+            yield Problem("name.twice", text, "names are identity: give it another", node.place)
+    yield from _own_topics(graph)
+
+
+def _own_topics(graph: Graph) -> Iterator[Problem]:
+    """Find names of streams and tables that topics of the application's own have."""
+    own = {
+        f"{graph.app}.{part.name}.changelog": f"the changelog of service {part.name!r}"
+        for part in graph.parts
+        if isinstance(part, Service) and part.keeps_state
+    }
+    own[graph.dead_letters.name] = "the dead letters"
+    if graph.aggregates:
+        own[graph.late_records.name] = "the late ledger"
+    for data in graph.on_log:
+        if used := own.get(data.topic.name):
+            text = f"{data.kind} {data.name!r} has the name of the topic of {used}"
+            yield Problem("name.twice", text, "names are identity: give it another", data.place)
+
+
+def _data(graph: Graph) -> Iterator[Problem]:
+    for data in graph.data:
+        schema = data.record.schema
+        if isinstance(data, Lake):
+            continue
+        if data.topic.partitions < 1:
+            text = f"{data.kind} {data.name!r} has {data.topic.partitions} partitions"
+            yield Problem("data.option", text, "give it 1 or more", data.place)
+        if data.topic.replication is not None and data.topic.replication < 1:
+            text = f"{data.kind} {data.name!r} has {data.topic.replication} replicas"
+            yield Problem("data.option", text, "give it 1 or more", data.place)
+        if isinstance(data, Table) and not schema.key and schema.fields:
+            text = f"table {data.name!r} holds {schema.name}, which has no key"
+            hint = f'name it: @record(key="...") above class {schema.name}'
+            yield Problem("table.no-key", text, hint, data.place)
+        if isinstance(data, Stream):
+            yield from _stream(data)
+
+
+def _stream(stream: Stream[Any]) -> Iterator[Problem]:
+    schema = stream.record.schema
+    if stream.topic.partitioning == "key" and not schema.key and schema.fields:
+        text = f"stream {stream.name!r} is partitioned by key, {schema.name} has no key"
+        hint = f'name it: @record(key="...") above class {schema.name}, or use "round_robin"'
+        yield Problem("stream.no-key", text, hint, stream.place)
+    if stream.event_time.disorder is not None and schema.time is None:
+        text = f"stream {stream.name!r} allows disorder, {schema.name} has no event time"
+        hint = f'name it: @record(time="...") above class {schema.name}'
+        yield Problem("stream.no-time", text, hint, stream.place)
+
+
+def _pipelines(graph: Graph) -> Iterator[Problem]:
+    for part in graph.parts:
+        if not isinstance(part, Pipeline) or part.aggregation:
+            continue
+        expected = part.function.__code__.co_argcount if hasattr(part.function, "__code__") else -1
+        if expected not in {-1, len(part.reads)}:
+            text = f"pipeline {part.name!r} takes {expected} DataFrames and reads {len(part.reads)}"
+            hint = "one parameter for each stream it reads, in the same order"
+            yield Problem("pipeline.parameters", text, hint, part.place)
+        yield from _trigger(part)
+
+
+def _trigger(part: Pipeline) -> Iterator[Problem]:
+    trigger = part.trigger
+    span = trigger.checkpoint_every if isinstance(trigger, RealTime) else trigger.every
+    if isinstance(span, UnreadableSpan):
+        text = f"pipeline {part.name!r}: trigger: {span.problem}"
+        yield Problem("data.option", text, 'micro_batch(every="10s"), for example', part.place)
+    elif span < timedelta():
+        text = f"pipeline {part.name!r}: trigger: {span} is negative"
+        yield Problem("data.option", text, 'micro_batch(every="10s"), for example', part.place)
+    if not isinstance(trigger, RealTime):
+        return
+    if isinstance(part.writes, Lake):
+        text = f"pipeline {part.name!r} is real-time and writes the lake"
+        hint = "real-time mode writes streams and tables; use micro_batch()"
+        yield Problem("pipeline.real-time", text, hint, part.place)
+    if part.output == "complete":
+        text = f"pipeline {part.name!r} is real-time with output 'complete'"
+        yield Problem("pipeline.real-time", text, "use 'append' or 'update'", part.place)
+
+
+def _declared(graph: Graph, part: Part, used: list[object]) -> Iterator[Problem]:
+    known = [declared.name for declared in graph.data]
+    for data in _apart(used):
+        if not isinstance(data, Stream | Table | Lake):
+            text = f"{part.kind} {part.name!r} names {data!r}, which is no stream or table"
+            yield Problem("part.not-data", text, did_you_mean(str(data), known), part.place)
+        elif graph.find(data.name) != data:
+            text = f"{part.kind} {part.name!r} uses {data.name!r}, which is not in {graph.app!r}"
+            yield Problem("part.undeclared", text, did_you_mean(data.name, known), part.place)
+
+
+def _apart(used: list[object]) -> Iterator[object]:
+    """Yield a stream and its history as what they were declared as."""
+    for data in used:
+        if isinstance(data, Stream) and data.archive is not None:
+            yield data.live
+            yield data.archive
+        else:
+            yield data
+
+
+def _used(part: Part) -> list[object]:
+    match part:
+        case Source():
+            return [part.into]
+        case Pipeline():
+            return [*part.reads, part.writes]
+        case Service():
+            return [*part.reads, *part.writes]
+
+
+def _uses(graph: Graph) -> Iterator[Problem]:
+    said = {problem.place for problem in graph.problems if problem.code == "part.not-data"}
+    for part in graph.parts:
+        yield from _declared(graph, part, _used(part))
+        if not isinstance(part, Source) and part.reads == () and part.place not in said:
+            text = f"{part.kind} {part.name!r} reads nothing"
+            yield Problem("part.reads-nothing", text, "name what it reads: reads=...", part.place)
+
+
+def _cycles(graph: Graph) -> Iterator[Problem]:
+    whole = tuple(part for part in graph.parts if not any(_declared(graph, part, _used(part))))
+    for path in undeclared_cycles(replace(graph, parts=whole)):
+        closing = graph.part(path[-1])
+        text = f"records go round for ever: {' → '.join((*path, path[0]))}"
+        hint = f"if that is meant: writes=feedback(...) at {path[-1]}"
+        yield Problem("graph.cycle", text, hint, closing.place if closing else None)
+
+
+_RULES: tuple[Callable[[Graph], Iterator[Problem]], ...] = (
+    _names,
+    _data,
+    _uses,
+    _pipelines,
+    service_problems,
+    aggregation_problems,
+    lake_problems,
+    archive_problems,
+    pattern_problems,
+    _cycles,
+)

@@ -1,0 +1,254 @@
+"""What must hold for a service before it runs: its parameters, what it gives, its keys."""
+
+import inspect
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import combinations
+from typing import Any, get_args
+
+import msgspec
+
+from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import Delivery, Service
+from penstock.core.graph.signature import Definition, Signature, method, read_definition
+from penstock.core.graph.timer import Timer
+from penstock.core.options import UnreadableSpan
+from penstock.core.place import did_you_mean
+from penstock.core.records.record import record_type
+from penstock.core.units import duration_text
+from penstock.errors import Problem
+
+__all__ = ["LONGEST_TTL", "service_problems"]
+
+LONGEST_TTL = timedelta(days=365_000)
+"""What is kept for longer is kept for ever: no instant says when it would expire."""
+
+
+def service_problems(graph: Graph) -> Iterator[Problem]:
+    """Yield every problem of every service."""
+    for part in graph.parts:
+        if not isinstance(part, Service) or part.aggregation:
+            continue
+        if method(part.function) is None:
+            text = f"service {part.name!r} has no method process"
+            hint = "write def process(self, record: ..., ...) -> ..."
+            yield Problem("service.process", text, hint, part.place)
+            continue
+        definition = read_definition(part.function)
+        if unreadable := _unreadable(definition):
+            text = f"service {part.name!r}: its annotations cannot be read: {unreadable}"
+            yield Problem(
+                "service.annotation", text, "import or define the names they use", part.place
+            )
+            continue
+        yield from _made(part)
+        yield from _promises(part)
+        yield from _rest(part)
+        yield from _takes(part, definition.process)
+        yield from _timers(part, definition)
+        yield from _gives(part, definition)
+        yield from _states(part)
+
+
+def _unreadable(definition: Definition) -> str:
+    on_timer = definition.on_timer.unreadable if definition.on_timer else ""
+    return definition.process.unreadable or on_timer
+
+
+def _made(service: Service) -> Iterator[Problem]:
+    """A class must be makeable without arguments: every partition has an object of its own."""
+    if not inspect.isclass(service.function):
+        return
+    try:
+        inspect.signature(service.function).bind()
+    except (TypeError, ValueError) as error:
+        text = f"service {service.name!r} cannot be made without arguments: {error}"
+        name = service.function.__name__
+        hint = f"declare an object instead of the class: app.service(...)({name}(...))"
+        yield Problem("service.arguments", text, hint, service.place)
+
+
+def _promises(service: Service) -> Iterator[Problem]:
+    if service.delivery not in get_args(Delivery):
+        text = f"service {service.name!r}: there is no delivery {service.delivery!r}"
+        hint = did_you_mean(service.delivery, get_args(Delivery))
+        yield Problem("service.delivery", text, hint, service.place)
+    if service.concurrency < 1 or service.timeout <= timedelta():
+        text = f"service {service.name!r} allows no call: {service.concurrency} at a time, "
+        hint = "give it a concurrency of 1 or more and some timeout"
+        yield Problem("service.concurrency", f"{text}{service.timeout} each", hint, service.place)
+    for wrong in service.errors.problems():
+        text = f"service {service.name!r}: errors: {wrong}"
+        hint = 'on_error(decode="dead_letter", process=retry(5), produce="stop"), for example'
+        yield Problem("service.errors", text, hint, service.place)
+
+
+def _rest(service: Service) -> Iterator[Problem]:
+    """The methods that are not read for what they take: ``open`` and ``close``."""
+    for name, arguments, right in (
+        ("open", (None,), "def open(self, opening: Opening) -> None"),
+        ("close", (), "def close(self) -> None"),
+    ):
+        found = method(service.function, name)
+        if found is None:
+            continue
+        of_self = (None,) if inspect.isclass(service.function) else ()
+        try:
+            inspect.signature(found).bind(*of_self, *arguments)
+        except (TypeError, ValueError) as error:
+            text = f"service {service.name!r}: {name} cannot be called: {error}"
+            yield Problem("service.method", text, f"write it as {right}", service.place)
+
+
+def _takes(service: Service, signature: Signature) -> Iterator[Problem]:
+    if not signature.takes:
+        text = f"service {service.name!r} does not say which record it takes"
+        wanted = " | ".join(data.record.name for data in service.reads) or "its record type"
+        hint = f"annotate its first parameter with {wanted}"
+        yield Problem("service.takes", text, hint, service.place)
+        return
+    for data in service.reads:
+        if data.record.cls not in signature.takes and Any not in signature.takes:
+            text = (
+                f"service {service.name!r} takes {_types(signature.takes)}, "
+                f"{data.kind} {data.name!r} holds {data.record.name}"
+            )
+            every = dict.fromkeys(each.record.name for each in service.reads)
+            hint = f"annotate the parameter with {' | '.join(every)}, or read another stream"
+            yield Problem("service.takes", text, hint, service.place)
+    yield from _unknown(service, signature, other="Context")
+
+
+def _unknown(service: Service, signature: Signature, *, other: str) -> Iterator[Problem]:
+    for name in signature.unknown:
+        text = f"service {service.name!r}: nobody knows what to give its parameter {name!r}"
+        hint = f"annotate it: {name}: State[...], ListState[...], MapState[...], Timers"
+        hint += f" or {other}" if other != "Timers" else ""
+        if name.startswith("*"):
+            hint = "leave it out: each parameter is asked for by its annotation"
+        yield Problem("service.parameter", text, hint, service.place)
+    for wrong, right in signature.mistakes:
+        text = f"service {service.name!r}: the state {wrong}"
+        yield Problem("service.state", text, f"write {right}", service.place)
+
+
+def _timers(service: Service, definition: Definition) -> Iterator[Problem]:
+    on_timer = definition.on_timer
+    if on_timer is None:
+        if definition.process.timers:
+            text = f"service {service.name!r} sets timers and has no method on_timer"
+            hint = "make it a class with process and on_timer"
+            yield Problem("service.timers", text, hint, service.place)
+        return
+    if on_timer.takes != (Timer,):
+        text = f"service {service.name!r}: on_timer does not take a Timer first"
+        hint = "write it as def on_timer(self, timer: Timer, ...)"
+        yield Problem("service.timers", text, hint, service.place)
+    if on_timer.context:
+        text = f"service {service.name!r}: on_timer asks for a Context: a timer is no record"
+        yield Problem("service.timers", text, "the Timer itself tells the times", service.place)
+    yield from _unknown(service, on_timer, other="Timers")
+
+
+def _gives(service: Service, definition: Definition) -> Iterator[Problem]:
+    found = [definition.process, *([definition.on_timer] if definition.on_timer else [])]
+    if any(signature.gives is None for signature in found):
+        text = f"service {service.name!r} does not say what it gives"
+        hint = "annotate it: -> None, -> Record or -> Iterable[Record]"
+        yield Problem("service.gives", text, hint, service.place)
+        return
+    gives = dict.fromkeys(given for signature in found for given in signature.gives or ())
+    written = [data.record.cls for data in service.writes]
+    for given in gives:
+        if given is Any or given in written:
+            continue
+        text = f"service {service.name!r} gives {_types((given,))}, and writes " + (
+            ", ".join(f"{data.name} ({data.record.name})" for data in service.writes) or "nothing"
+        )
+        hint = "name the stream it is for in writes=..."
+        if record_type(given) is None:
+            hint = "give records: what it returns or yields is written as it is"
+        yield Problem("service.gives", text, hint, service.place)
+    yields = any(signature.yields and not signature.gives for signature in found)
+    for data in service.writes:
+        name = data.record.name
+        if data.record.cls not in gives and Any not in gives:
+            text = f"service {service.name!r} writes {data.name!r} and never gives {name}"
+            hint = f"add {name} to what it returns, or take it out of writes"
+            if yields:
+                hint = f"it yields: annotate it with -> Iterator[{name}]"
+            yield Problem("service.never-gives", text, hint, service.place)
+    yield from _ambiguous(service, [each for one in found for each in one.unaddressed])
+
+
+def _ambiguous(service: Service, unaddressed: list[Any]) -> Iterator[Problem]:
+    """A record that says nothing but its type goes to the one stream of that type."""
+    for kind in dict.fromkeys(unaddressed):
+        homes = [data for data in service.writes if data.record.cls is kind]
+        if len(homes) > 1:
+            name, names = homes[0].record.name, " and ".join(data.name for data in homes)
+            text = f"service {service.name!r} gives {name}, which {names} both hold"
+            hint = f"say which: send({homes[0].name}, {name}(...)), and annotate -> Output[{name}]"
+            yield Problem("service.ambiguous", text, hint, service.place)
+
+
+def _states(service: Service) -> Iterator[Problem]:
+    for one, other in combinations(service.states, 2):
+        if one.name == other.name:
+            text = f"service {service.name!r} declares the state {one.name!r} in two ways"
+            hint = "a state has one type: write the same annotation in process and on_timer"
+            yield Problem("service.state", text, hint, service.place)
+    for spec in service.states:
+        if why := _never_lives(spec.ttl):
+            text = f"service {service.name!r}: the state {spec.name!r}: ttl: {why}"
+            yield Problem("service.state", text, 'write ttl("1h"), for example', service.place)
+        for kind in (spec.type, *([spec.key] if spec.kind == "map" else [])):
+            if why := _unkeepable(kind):
+                text = f"service {service.name!r}: the state {spec.name!r} cannot be kept: {why}"
+                hint = "JSON holds numbers, texts, instants, record types, lists, maps, X | None"
+                yield Problem("service.state", text, hint, service.place)
+    if service.keeps_state:
+        yield from _keys(service)
+
+
+def _never_lives(ttl: timedelta | None) -> str:
+    """Say why a span is no time to live; empty: it is one, or there is none."""
+    if isinstance(ttl, UnreadableSpan):
+        return ttl.problem
+    if ttl is not None and ttl > LONGEST_TTL:
+        return f"{duration_text(ttl)} is longer than {duration_text(LONGEST_TTL)}: leave it out"
+    return f"{ttl} is no time to live" if ttl is not None and ttl <= timedelta() else ""
+
+
+def _unkeepable(kind: Any) -> str:
+    """Say why values of a type cannot be written as JSON and read again; empty: they can."""
+    try:
+        msgspec.json.schema(kind)
+    except (TypeError, RuntimeError) as error:
+        name = str(kind) if get_args(kind) else _types((kind,))
+        if "custom types" in str(error):
+            return f"{name} is nothing that JSON has"
+        if "union" in str(error):
+            return f"JSON does not tell the types of {_types(get_args(kind)) or name} apart"
+        return str(error).partition("\n")[0]
+    return ""
+
+
+def _keys(service: Service) -> Iterator[Problem]:
+    for data in service.reads:
+        if not data.record.schema.key or data.topic.partitioning != "key":
+            text = f"service {service.name!r} keeps state, {data.kind} {data.name!r} has no key"
+            hint = f'state is per key: @record(key="...") above class {data.record.name}'
+            yield Problem("service.no-key", text, hint, service.place)
+    for one, other in combinations(service.reads, 2):
+        if one.topic.partitions != other.topic.partitions:
+            text = (
+                f"service {service.name!r} keeps state over {one.name!r} and {other.name!r}, "
+                f"which have {one.topic.partitions} and {other.topic.partitions} partitions"
+            )
+            hint = "a key must have one home: give both the same number"
+            yield Problem("service.partitions", text, hint, service.place)
+
+
+def _types(types: tuple[Any, ...]) -> str:
+    return " | ".join(getattr(found, "__name__", str(found)) for found in types)

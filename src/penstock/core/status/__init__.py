@@ -1,0 +1,1 @@
+"""What running parts say about themselves, and how it is exported."""

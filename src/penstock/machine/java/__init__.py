@@ -1,0 +1,1 @@
+"""Java and the jars that run on it: found, fetched and verified."""

@@ -1,0 +1,270 @@
+"""Fetching jars into the cache: in parallel, verified, resumed after an interruption."""
+
+import os
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from datetime import timedelta
+from http import HTTPStatus
+from http.client import HTTPException
+from pathlib import Path
+from typing import IO
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+from penstock.errors import ConfigurationError
+from penstock.machine.java.jars import Jar, jars_dir
+from penstock.machine.java.mirror import Mirror, configured_mirror
+from penstock.machine.locks import FileLock
+
+__all__ = ["FetchProgress", "fetch_jars"]
+
+_CHUNK_BYTES = 256 << 10
+_SOCKET_SECONDS = 20.0
+_OTHER_FETCH_LIMIT = timedelta(minutes=15)
+# An attempt that brought at least this much does not count against the limit of attempts.
+_WORTHWHILE_BYTES = 64 << 10
+_LONGEST_WAIT_SECONDS = 10.0
+_ABANDONED = "jars.abandoned"
+
+
+@dataclass(frozen=True, slots=True)
+class FetchProgress:
+    """How far a fetch is; ``waiting`` while another process of this user fetches."""
+
+    bytes_done: int
+    bytes_total: int
+    jars_done: int
+    jars_total: int
+    waiting: bool = False
+
+
+class _JarError(Exception):
+    """A jar cannot be had; its text says why."""
+
+    def __init__(self, code: str, why: str) -> None:
+        super().__init__(why)
+        self.code = code
+
+
+class _NetworkError(Exception):
+    """One attempt failed on the way; another may not."""
+
+
+def fetch_jars(
+    jars: Iterable[Jar],
+    *,
+    mirror: str | None = None,
+    progress: Callable[[FetchProgress], None] = lambda _: None,
+    parallel: int = 8,
+    attempts: int = 5,
+    backoff: timedelta = timedelta(milliseconds=500),
+) -> None:
+    """Bring jars into the cache; those that are there with the right bytes are left alone.
+
+    A jar appears in the cache under its name only when all its bytes have been verified. Fetches
+    of one cache take turns, so clones may fetch at once. An interrupted fetch goes on where it
+    stopped. ``progress`` is called from several threads, one at a time.
+
+    Raises ConfigurationError that names every jar that could not be had: ``jars.not-found``,
+    ``jars.hash``, ``jars.unreachable`` or ``jars.disk``. Nothing is left of a jar whose bytes
+    were wrong.
+    """
+    source = Mirror.parse(mirror) if mirror else configured_mirror()
+    wanted = list({jar.repository_path: jar for jar in jars}.values())
+    run = _Run(source, wanted, progress, attempts, backoff.total_seconds())
+    try:
+        lock = FileLock(jars_dir() / "fetch.lock")
+        if not lock.acquire():
+            run.tell(waiting=True)
+            if not lock.wait(timeout=_OTHER_FETCH_LIMIT):
+                raise ConfigurationError(
+                    f"another fetch has been running for {_OTHER_FETCH_LIMIT}",
+                    code="jars.busy",
+                    detail=f"it holds {lock.path}",
+                    hint="end it, then run: penstock jars fetch",
+                )
+    except OSError as error:
+        raise ConfigurationError(
+            f"the cache {jars_dir()} cannot be written: {error.strerror}",
+            code="jars.disk",
+            hint="set PENSTOCK_CACHE to a directory of your own",
+        ) from error
+    with lock:
+        failures = run.all(parallel)
+    if failures:
+        _refuse(failures, source)
+
+
+def _refuse(failures: dict[Jar, _JarError], source: Mirror) -> None:
+    told = {jar: error for jar, error in failures.items() if error.code != _ABANDONED}
+    lines = [f"{jar.coordinates}: {error}" for jar, error in sorted(told.items())]
+    if len(failures) > len(told):
+        lines.append(f"{len(failures) - len(told)} more were not tried to the end")
+    first = next(iter(told.values()))
+    raise ConfigurationError(
+        f"{len(failures)} jar{'' if len(failures) == 1 else 's'} could not be fetched "
+        f"from {source.url}",
+        code=first.code,
+        detail="\n  ".join(lines),
+        hint="run again: penstock jars fetch (PENSTOCK_MAVEN_MIRROR names another repository)",
+    )
+
+
+@dataclass
+class _Run:
+    """One fetch of a number of jars."""
+
+    source: Mirror
+    jars: list[Jar]
+    progress: Callable[[FetchProgress], None]
+    attempts: int
+    backoff: float
+    stop: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _bytes: dict[Jar, int] = field(default_factory=dict)
+    _done: int = 0
+
+    def all(self, parallel: int) -> dict[Jar, _JarError]:
+        failures: dict[Jar, _JarError] = {}
+        self.tell()
+        with ThreadPoolExecutor(parallel, thread_name_prefix="fetch") as pool:
+            # The largest first, so that none of them is alone at the end.
+            queue = sorted(self.jars, key=lambda jar: -jar.size)
+            futures = {pool.submit(self.one, jar): jar for jar in queue}
+            try:
+                for future in as_completed(futures):
+                    try:
+                        future.result()
+                    except _JarError as error:
+                        failures[futures[future]] = error
+            except BaseException:
+                self.stop.set()
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        return failures
+
+    def tell(self, *, waiting: bool = False) -> None:
+        with self._lock:
+            self.progress(
+                FetchProgress(
+                    bytes_done=sum(self._bytes.values()),
+                    bytes_total=sum(jar.size for jar in self.jars),
+                    jars_done=self._done,
+                    jars_total=len(self.jars),
+                    waiting=waiting,
+                )
+            )
+
+    def at(self, jar: Jar, count: int, *, done: bool = False) -> None:
+        with self._lock:
+            self._bytes[jar] = count
+            self._done += done
+        self.tell()
+
+    def one(self, jar: Jar) -> None:
+        """Bring one jar into the cache, or raise _JarError."""
+        target = jar.cached
+        try:
+            if not jar.matches(target):
+                part = target.with_name(target.name + ".part")
+                part.parent.mkdir(parents=True, exist_ok=True)
+                self._download(jar, part)
+                part.replace(target)
+        except OSError as error:
+            # Of the disk: the other jars would fail on it too.
+            self.stop.set()
+            raise _JarError("jars.disk", f"{target}: {error.strerror or error}") from error
+        self.at(jar, jar.size, done=True)
+
+    def _download(self, jar: Jar, part: Path) -> None:
+        """Try until the part file has the jar's bytes, as long as that makes sense."""
+        failed = 0
+        while True:
+            if self.stop.is_set():
+                raise _JarError(_ABANDONED, "given up, because another jar failed")
+            start = _size(part)
+            try:
+                if start < jar.size:
+                    self._transfer(jar, part, start)
+                why = f"the connection ended after {_size(part)} of {jar.size} bytes"
+            except _NetworkError as error:
+                why = str(error)
+            if _size(part) >= jar.size:
+                if jar.matches(part):
+                    return
+                part.unlink()
+                if start == 0:
+                    raise _JarError("jars.hash", "its bytes are not those of the list (SHA-512)")
+                why = "the resumed part was not of this jar"
+            failed = 0 if _size(part) - start >= _WORTHWHILE_BYTES else failed + 1
+            if failed >= self.attempts:
+                self.stop.set()
+                raise _JarError("jars.unreachable", f"{why} ({failed} attempts)")
+            self.stop.wait(min(self.backoff * 2**failed, _LONGEST_WAIT_SECONDS))
+
+    def _transfer(self, jar: Jar, part: Path, start: int) -> None:
+        """Make one request, and append what it brings to the part file."""
+        request = Request(self.source.address(jar.repository_path))  # noqa: S310 - see Mirror
+        request.add_header("User-Agent", "penstock")
+        if start:
+            request.add_header("Range", f"bytes={start}-")
+        if self.source.authorization:
+            request.add_unredirected_header("Authorization", self.source.authorization)
+        try:
+            response = urlopen(request, timeout=_SOCKET_SECONDS)  # noqa: S310 - see Mirror
+        except (OSError, HTTPException) as error:
+            _raise_if_final(error, part)
+            raise _NetworkError(_reason(error)) from error
+        with response:
+            # A server, or a file: address, that knows no ranges sends it all again.
+            resumed = response.headers.get("Content-Range", "").startswith(f"bytes {start}-")
+            with part.open("ab" if start and resumed else "wb") as file:
+                self._copy(response, file, jar)
+                file.flush()
+                os.fsync(file.fileno())
+
+    def _copy(self, response: IO[bytes], file: IO[bytes], jar: Jar) -> None:
+        count = file.tell()
+        # One byte past the size is enough to know that it is another file.
+        while count <= jar.size and not self.stop.is_set():
+            try:
+                chunk = response.read(min(_CHUNK_BYTES, jar.size + 1 - count))
+            except (OSError, HTTPException) as error:
+                raise _NetworkError(_reason(error)) from error
+            if not chunk:
+                return
+            file.write(chunk)
+            count += len(chunk)
+            self.at(jar, min(count, jar.size))
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _raise_if_final(error: Exception, part: Path) -> None:
+    """Raise _JarError for an answer that will not change by asking again."""
+    if isinstance(error, HTTPError):
+        with error:
+            if error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+                part.unlink(missing_ok=True)
+            elif error.code in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
+                part.unlink(missing_ok=True)
+                raise _JarError("jars.not-found", "the repository does not have it") from error
+            elif error.code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+                raise _JarError("jars.refused", f"HTTP {error.code}") from error
+    elif isinstance(error, URLError) and isinstance(error.reason, FileNotFoundError):
+        raise _JarError("jars.not-found", "the repository does not have it") from error
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, HTTPError):
+        return f"HTTP {error.code}"
+    if isinstance(error, URLError):
+        return str(error.reason)
+    return str(error) or type(error).__name__

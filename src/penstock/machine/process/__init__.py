@@ -1,0 +1,1 @@
+"""Processes that never outlive their owner, and the registry of those that run."""

@@ -1,0 +1,51 @@
+"""Input that retention deleted before a pipeline has read it: found, named, and stepped over."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from penstock.backbone.topics.topics import Topics
+from penstock.errors import ConfigurationError
+from penstock.pipelines.checkpoint.files import Offsets
+
+__all__ = ["Gap", "find_gaps", "stopped_at"]
+
+
+class Gap(NamedTuple):
+    """Offsets of a partition that a pipeline wants next and that are gone."""
+
+    topic: str
+    partition: int
+    wanted: int
+    there: int
+    """The first offset that is still on the log."""
+
+    @property
+    def offsets(self) -> int:
+        """How many offsets are gone: at most so many records."""
+        return self.there - self.wanted
+
+    def __str__(self) -> str:
+        """Return where it is and how much."""
+        where = f"{self.topic}[{self.partition}]"
+        return f"{where} wants offset {self.wanted}, the log begins at {self.there}"
+
+
+def find_gaps(reached: Offsets, topics: Topics, names: Iterable[str]) -> list[Gap]:
+    """Return where the log begins behind the offsets that a pipeline has reached."""
+    return [
+        Gap(topic, number, reached[topic, number], low)
+        for topic in names
+        for number, (low, _) in sorted(topics.ends(topic).items())
+        if reached.get((topic, number), low) < low
+    ]
+
+
+def stopped_at(gaps: Sequence[Gap], pipeline: str) -> ConfigurationError:
+    """Return the error that names every gap."""
+    gone = sum(gap.offsets for gap in gaps)
+    return ConfigurationError(
+        f"pipeline {pipeline!r} stopped: {gone:,} offsets of its input were trimmed unread",
+        code="offset.trimmed",
+        detail="; ".join(map(str, gaps)),
+        hint="keep records longer; to go on without them: --set spark.on_trimmed=skip",
+    )

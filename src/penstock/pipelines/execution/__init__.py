@@ -1,0 +1,1 @@
+"""A pipeline that runs: as a stream that is kept going, or over a finished range."""

@@ -1,0 +1,228 @@
+"""A pipeline that is kept going: its query is started, and again after trouble that passes."""
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+import msgspec
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.backbone.site import Site
+from penstock.backbone.topics.topics import Topics
+from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import Pipeline
+from penstock.core.status.report import PartReport
+from penstock.errors import ConfigurationError, TransientError
+from penstock.pipelines.checkpoint.files import committed_offsets
+from penstock.pipelines.checkpoint.trimmed import Gap, find_gaps, stopped_at
+from penstock.pipelines.execution.plan import Run, current_run, prepared_query
+from penstock.pipelines.execution.running import RunningPipeline
+from penstock.pipelines.history.history import Histories
+from penstock.pipelines.history.settling import Settling
+from penstock.pipelines.spark.failures import TRIMMED, UNKNOWN
+
+__all__ = ["Attempts"]
+
+_LOG = logging.getLogger("penstock.pipelines")
+_ASK_LIMIT = timedelta(seconds=10)
+_FIRST_WAIT, _LONGEST_WAIT = timedelta(seconds=1), timedelta(seconds=15)
+_WELL_SECONDS = 30.0
+"""Who runs for so long, or finishes a batch, is over its trouble."""
+
+
+class Attempts:
+    """One pipeline over its attempts; ``look`` is called about once a second.
+
+    - A query that ends because something is away is started again, after growing waits, from its
+      checkpoint. Meanwhile the pipeline is degraded and says why. If that goes on for longer than
+      ``spark.retry_for`` the error is raised.
+    - Its history is copied first, if it has one, and read; then it is started again for the log.
+    - Where its input was trimmed before it was read it stops and names every gap; with
+      ``spark.on_trimmed = "skip"`` it steps over them, and logs and reports how much was gone.
+    - Everything else that ends a query is raised.
+    """
+
+    def __init__(self, graph: Graph, pipeline: Pipeline, site: Site, spark: SparkSession) -> None:
+        self.pipeline = pipeline
+        self._graph = graph
+        self._site = site
+        self._spark = spark
+        self._topics = Topics(site.connection.within(_ASK_LIMIT))
+        self._run: Run | None = None
+        self._settling: Settling | None = None
+        self._prepared: Callable[[], StreamingQuery] | None = None
+        self._running: RunningPipeline | None = None
+        self._trouble: TransientError | None = None
+        self._troubled_at: float | None = None
+        self._due_at = 0.0
+        self._wait = _FIRST_WAIT
+        self._well_at: float | None = None
+        self._lossy = False
+        self._skipped: dict[tuple[str, int], int] = {}
+        self._skipped_offsets = 0
+
+    def prepare(self) -> None:
+        """Raise what is wrong with the pipeline or its checkpoint; nothing has begun then."""
+        try:
+            if self._settled():
+                self._prepared = self._prepare(self._gaps())
+        except TransientError as error:
+            self._later(error)
+
+    def look(self) -> PartReport:
+        """Start the query where that is due, and report; raise what ends the pipeline."""
+        # The jobs of this thread, those for dead letters, are the pipeline's own.
+        self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", self.pipeline.name)
+        try:
+            return self._look()
+        except TransientError as error:
+            return self._later(error)
+
+    def _look(self) -> PartReport:
+        if self._trouble is not None and time.monotonic() < self._due_at:
+            return self._waiting(self._trouble)
+        if not self._settled():
+            return self._copying()
+        if self._running is None or self._trouble is not None:
+            return self._follow(self._start())
+        try:
+            return self._follow(self._running)
+        except ConfigurationError as error:
+            if error.code != TRIMMED or not (gaps := self._gaps()):
+                raise
+            self._prepared = self._prepare(gaps)
+            return self._follow(self._start())
+
+    def stop(self) -> None:
+        """Stop the query; what it is writing is finished, if that takes no more than a moment.
+
+        Else the batch is given up and done again later.
+        """
+        if self._settling is not None:
+            self._settling.stop()
+        if self._run is not None:
+            self._run.sink.finish()
+        if self._running is not None:
+            self._running.query.stop()
+
+    def finish(self, failed: Exception | None) -> None:
+        """Report the end; unless something failed, take note of the last batches first."""
+        if self._running is not None:
+            if failed is None:
+                self._running.finish()
+            self._site.report(self._told(self._running.ended(failed)))
+
+    def _gaps(self) -> list[Gap]:
+        names = {data.topic.name for data in self.pipeline.followed}
+        reached = committed_offsets(self._spark, self._current_run().checkpoint)
+        return find_gaps(reached, self._topics, names)
+
+    def _current_run(self) -> Run:
+        """Return the run, always the same; FencedError where it is no longer the current one."""
+        if self._run is None:
+            self._run = current_run(self._graph, self.pipeline, self._site, self._spark)
+        self._run.guard()
+        return self._run
+
+    def _prepare(self, gaps: list[Gap]) -> Callable[[], StreamingQuery]:
+        if gaps and self._site.settings.spark.on_trimmed != "skip":
+            raise stopped_at(gaps, self.pipeline.name)
+        self._count(gaps)
+        self._lossy = bool(gaps)
+        run = self._current_run()
+        return prepared_query(self._graph, run, self._site, self._spark, lossy=self._lossy)
+
+    def _start(self) -> RunningPipeline:
+        start, self._prepared = self._prepared or self._prepare(self._gaps()), None
+        query = start()
+        if self._running is None:
+            run = self._current_run()
+            self._running = RunningPipeline(self._graph, run, self._site, query, self._spark)
+        self._running.query, self._trouble = query, None
+        return self._running
+
+    def _count(self, gaps: list[Gap]) -> None:
+        """Count what is skipped, each offset once, however often the query is started."""
+        for gap in gaps:
+            at = gap.topic, gap.partition
+            fresh = gap.there - max(gap.wanted, self._skipped.get(at, 0))
+            self._skipped[at] = gap.there
+            self._skipped_offsets += fresh
+            _LOG.warning("%s skips %d offsets: %s", self.pipeline.name, fresh, gap)
+
+    def _follow(self, running: RunningPipeline) -> PartReport:
+        before = dict(running.reached)
+        report = running.look()
+        now, advanced = time.monotonic(), running.reached != before
+        if report.state != "running":
+            self._well_at = None
+        elif self._well_at is None:
+            self._well_at = now
+        if advanced or (self._well_at is not None and now - self._well_at > _WELL_SECONDS):
+            self._troubled_at, self._wait = None, _FIRST_WAIT
+        if advanced and self._lossy:
+            # The gap is behind it, or nearly: nothing else may be missing.
+            running.query.stop()
+            self._start()
+        if running.histories.ended and not self._site.stop.is_set():
+            running.query.stop()
+            running.histories.finish()
+            self._start()
+        return self._told(report)
+
+    def _later(self, error: TransientError) -> PartReport:
+        """Try again after a while; raise the error where that has gone on for too long."""
+        now, limit = time.monotonic(), self._site.settings.spark.retry_for.total_seconds()
+        self._troubled_at = now if self._troubled_at is None else self._troubled_at
+        if error.code == UNKNOWN or self._site.stop.is_set() or now - self._troubled_at > limit:
+            raise error
+        self.stop()
+        self._trouble, self._well_at = error, None
+        self._due_at = time.monotonic() + self._wait.total_seconds()
+        _LOG.warning("%s; again in %g s", error.message, self._wait.total_seconds())
+        self._wait = min(self._wait * 2, _LONGEST_WAIT)
+        return self._waiting(error)
+
+    def _settled(self) -> bool:
+        """Whether its histories are ready to be read; they are being made so if not."""
+        if self._settling is None:
+            run = self._current_run()
+            histories = Histories(
+                self._graph, self.pipeline, self._site, self._spark, checkpoint=run.checkpoint
+            )
+            self._settling = Settling(histories, self.pipeline, self._spark)
+        return self._settling.ready()
+
+    def _copying(self) -> PartReport:
+        return PartReport(
+            part=self.pipeline.name,
+            kind="pipeline",
+            state="starting",
+            at=time.time(),
+            detail={"history": "being copied into the order of the log"},
+        )
+
+    def _waiting(self, error: TransientError) -> PartReport:
+        reason = f"{error.message}; it will be started again"
+        if self._running is not None:
+            return self._told(self._running.paused(reason))
+        return PartReport(
+            part=self.pipeline.name,
+            kind="pipeline",
+            state="degraded",
+            at=time.time(),
+            reason=reason,
+        )
+
+    def _told(self, report: PartReport) -> PartReport:
+        """Return a report that says what was skipped."""
+        if not self._skipped_offsets:
+            return report
+        said = f"{self._skipped_offsets} offsets, deleted by retention before they were read"
+        return msgspec.structs.replace(
+            report,
+            detail=report.detail | {"skipped": said},
+            metrics=report.metrics | {"skipped_offsets_total": float(self._skipped_offsets)},
+        )

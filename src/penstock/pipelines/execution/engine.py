@@ -1,0 +1,105 @@
+"""Runs pipelines of an application: one Spark, a query for each."""
+
+import logging
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+from pyspark.sql import SparkSession
+
+from penstock.backbone.site import Site
+from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import Pipeline
+from penstock.core.place import did_you_mean
+from penstock.core.status.report import PartReport
+from penstock.errors import ConfigurationError
+from penstock.pipelines.execution.attempts import Attempts
+from penstock.pipelines.execution.plan import held_slots
+from penstock.pipelines.lake.caretaker import caretaker
+from penstock.pipelines.spark.cluster import is_local, refuse_unshared
+from penstock.pipelines.spark.session import session
+
+__all__ = ["find_pipeline", "run_pipelines"]
+
+_LOG = logging.getLogger("penstock.pipelines")
+_LOOK_SECONDS = 0.5
+_EXECUTORS_LIMIT = timedelta(seconds=30)
+
+
+def run_pipelines(graph: Graph, names: Sequence[str], site: Site) -> None:
+    """Run pipelines until ``site.stop`` is set; their topics must have been declared.
+
+    They share one Spark and its cores fairly, and end together: when one fails the others are
+    stopped, and its error is raised. Each goes on from its checkpoint, also by itself after trouble
+    that passes: see ``Attempts``. Lake tables that they write are kept in shape beside them.
+    """
+    pipelines = [find_pipeline(graph, name) for name in names]
+    refuse_unshared(site.settings, pipelines)
+    for pipeline in pipelines:
+        site.report(
+            PartReport(part=pipeline.name, kind="pipeline", state="starting", at=time.time())
+        )
+    held = sum(held_slots(pipeline) for pipeline in pipelines)
+    with session(site.settings, site.places, name=f"{graph.app}.{names[0]}", held=held) as spark:
+        _check_slots(spark, held)
+        _run(graph, pipelines, site, spark)
+
+
+def find_pipeline(graph: Graph, name: str) -> Pipeline:
+    """Return the pipeline of this name; ConfigurationError where there is none."""
+    part = graph.part(name)
+    if isinstance(part, Pipeline):
+        return part
+    names = [each.name for each in graph.parts if isinstance(each, Pipeline)]
+    raise ConfigurationError(
+        f"{graph.app!r} has no pipeline {name!r}",
+        code="part.unknown",
+        hint=did_you_mean(name, names),
+    )
+
+
+def _check_slots(spark: SparkSession, held: int) -> None:
+    """Refuse what Spark would not: partitions that wait for a slot for ever, and say nothing."""
+    context = spark.sparkContext
+    patience = 0.0 if is_local(context.master or "") else _EXECUTORS_LIMIT.total_seconds()
+    deadline = time.monotonic() + patience
+    # Executors of a cluster come one after the other.
+    while held >= (there := context.defaultParallelism) and time.monotonic() < deadline:
+        time.sleep(_LOOK_SECONDS)
+    if held and held >= there:
+        raise ConfigurationError(
+            f"real-time mode needs {held + 1} slots, {context.master} has {there}",
+            code="spark.slots",
+            detail="one for each partition that is read, and one for everything else",
+            hint=f"set spark.master to local[*], or local[{held + 1}], or a larger cluster",
+        )
+
+
+def _run(graph: Graph, pipelines: Sequence[Pipeline], site: Site, spark: SparkSession) -> None:
+    running = [Attempts(graph, pipeline, site, spark) for pipeline in pipelines]
+    failed: Exception | None = None
+    try:
+        # All of them before any: where one is refused none has begun.
+        for each in running:
+            each.prepare()
+        with caretaker(pipelines, site, spark) as upkeep:
+            while not site.stop.is_set():
+                for each in running:
+                    site.report(upkeep.told(each.look(), each.pipeline))
+                site.stop.wait(_LOOK_SECONDS)
+    except Exception as error:
+        failed = error
+        raise
+    finally:
+        _stop(running, failed)
+
+
+def _stop(running: Sequence[Attempts], failed: Exception | None) -> None:
+    """Stop all queries side by side; see ``Attempts.stop``."""
+    with ThreadPoolExecutor(len(running), thread_name_prefix="stop") as executor:
+        for each, result in [(each, executor.submit(each.stop)) for each in running]:
+            if (error := result.exception()) is not None:
+                _LOG.warning("%s did not stop: %s", each.pipeline.name, error)
+    for each in running:
+        each.finish(failed)

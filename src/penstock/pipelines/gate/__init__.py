@@ -1,0 +1,1 @@
+"""From the rows of a topic to typed records, and from bad rows to dead letters."""

@@ -1,0 +1,1 @@
+"""What a checkpoint was made by, and whether the program of today may go on with it."""

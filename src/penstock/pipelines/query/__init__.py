@@ -1,0 +1,1 @@
+"""Read-only SQL over streams, tables and the lake."""

@@ -1,0 +1,1 @@
+"""A pipeline computed anew beside the running one, and put in its place."""

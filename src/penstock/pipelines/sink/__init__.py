@@ -1,0 +1,1 @@
+"""From a pipeline's DataFrame to topics and lake tables, exactly once."""

@@ -1,0 +1,1 @@
+"""Spark itself: its session, its errors, its types and its SQL."""

@@ -1,0 +1,1 @@
+"""The state of one task: values, timers, positions; in memory or on disk, and on its changelog."""

@@ -1,0 +1,342 @@
+"""The values of one state of one task, by key: read, written, taken back, expired, restored.
+
+A value of a plain type (a number, a text, a truth) is held as it is; any other as its JSON, so that
+what the user's code does to an object it was given, or has given, changes nothing here.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from penstock.core.graph.state import Here, ListState, MapState, State, StateSpec
+from penstock.errors import ConfigurationError
+from penstock.services.state.codec import MAX_STATE_BYTES, RENAME_HINT, StateCodec, check_size
+from penstock.services.state.expiries import Expiries, HeldExpiries, ShelvedExpiries
+from penstock.services.state.instants import micros
+
+if TYPE_CHECKING:
+    from penstock.services.state.shelf import Shelf
+
+__all__ = ["ABSENT", "Cells", "ListCells", "MapCells", "ValueCells", "make_cells"]
+
+ABSENT: Any = object()
+_LENGTH_BYTES = 4
+_LARGE = MAX_STATE_BYTES // 8
+"""What is larger than this is measured as it is written."""
+_SIZED = (bytes, str)
+
+
+class Cells:
+    """Bytes to what is held there, and which of them changed since the last commit.
+
+    With a time to live what is held is a pair: the thing itself, and when it expires.
+    """
+
+    def __init__(
+        self,
+        spec: StateSpec,
+        *,
+        changelog: str,
+        clock: Callable[[], datetime],
+        shelf: "Shelf | None" = None,
+        held: StateSpec | None = None,
+    ) -> None:
+        self.spec = spec
+        self.codec = StateCodec(held or spec, changelog=changelog)
+        self.values: Any = {}
+        """Places to what is held there: a dictionary, or what stands for one on a disk."""
+        self.changed: set[bytes] = set()
+        self._clock = clock
+        self._lifetime = None if spec.ttl is None else spec.ttl // timedelta(microseconds=1)
+        self.expiries: Expiries = HeldExpiries()
+        if shelf is not None:
+            from penstock.services.state.shelved import ShelvedValues
+
+            prefix = self.codec.prefix
+            self.values = ShelvedValues(shelf, prefix=prefix, load=self.load)
+            self.expiries = ShelvedExpiries(shelf, prefix=prefix, lifetime=self._lifetime or 0)
+
+    def fetch(self, place: bytes) -> Any:
+        """Return what is held, or ABSENT."""
+        found = self.values.get(place, ABSENT)
+        if self._lifetime is None or found is ABSENT:
+            return found
+        held, expires = found
+        return held if expires > micros(self._clock()) else ABSENT
+
+    def put(self, here: Here, place: bytes, held: Any) -> None:
+        """Hold something, as part of a call; ValueError where it is too large."""
+        size = len(held) if isinstance(held, _SIZED) else 0
+        if size + len(place) > _LARGE:
+            check_size(f"the state {self.spec.name!r}", len(place) + len(self.codec.dump(held)))
+        here.undo.append((self, place, self.values.get(place, ABSENT)))
+        self.values[place] = held if self._lifetime is None else self._until_later(place, held)
+        self.changed.add(place)
+
+    def drop(self, here: Here, place: bytes) -> None:
+        """Hold nothing any more, as part of a call."""
+        if (before := self.values.pop(place, ABSENT)) is not ABSENT:
+            here.undo.append((self, place, before))
+            self.changed.add(place)
+
+    def restore(self, place: bytes, before: Any) -> None:
+        """Take back a change."""
+        if before is ABSENT:
+            self.values.pop(place, None)
+        else:
+            self.values[place] = before
+
+    def changes(self) -> Iterator[tuple[bytes, bytes | None]]:
+        """Yield place and value for every place that changed since the last commit."""
+        for place in self.changed:
+            found = self.values.get(place, ABSENT)
+            yield place, None if found is ABSENT else self.dump(found)
+
+    def dump(self, found: Any) -> bytes:
+        """Return what is held, with its expiry where it has one, as the changelog holds it."""
+        if self._lifetime is None:
+            return self.codec.dump(found)
+        return b"%d %s" % (found[1], self.codec.dump(found[0]))
+
+    def apply(self, place: bytes, value: bytes | None) -> None:
+        """Take in what the changelog holds for a place."""
+        if value is None:
+            self.values.pop(place, None)
+        else:
+            self.values[place] = self.admit(place, value)
+
+    def admit(self, place: bytes, value: bytes) -> Any:
+        """Return what a value of the changelog is held as, the first time that it is read."""
+        found = self.load(place, value)
+        if self._lifetime is not None:
+            self.expiries.add(place, found[1])
+        return found
+
+    def load(self, place: bytes, value: bytes) -> Any:
+        """Return what a value of the changelog is held as; ConfigurationError: it does not fit."""
+        expires, gap, rest = value.partition(b" ")
+        if not (gap and expires.isdigit()):  # as JSON never begins: written without a time to live
+            expires, rest = b"", value
+        held = self.codec.load(rest, place=place)
+        if self._lifetime is None:
+            return held
+        return held, int(expires) if expires else self._later()
+
+    def expires_at(self) -> int | None:
+        """Return, in microseconds, when something may expire next."""
+        return self.expiries.first()
+
+    def sweep(self, now: int) -> bool:
+        """Forget what has expired, unless it was written again; return whether anything had."""
+        swept = False
+        again: list[tuple[bytes, int]] = []
+        for place in self.expiries.due(now):
+            found = self.values.get(place, ABSENT)
+            if found is ABSENT:
+                continue
+            if found[1] > now:
+                again.append((place, found[1]))
+            else:
+                del self.values[place]
+                self.changed.add(place)
+                swept = True
+        for place, expires in again:
+            self.expiries.add(place, expires)
+        return swept
+
+    def _until_later(self, place: bytes, held: Any) -> tuple[Any, int]:
+        expires = micros(self._clock()) + (self._lifetime or 0)
+        self.expiries.add(place, expires)
+        return held, expires
+
+    def _later(self) -> int:
+        return micros(self._clock()) + (self._lifetime or 0)
+
+
+class ValueCells(Cells):
+    """The cells of a ``State``: a key's value stands under the key."""
+
+    def __init__(self, spec: StateSpec, **options: Any) -> None:
+        super().__init__(spec, **options)
+        # Chosen once: these run for every record, and most states are a number without an expiry.
+        quick = self.codec.plain and spec.ttl is None
+        self.read: Callable[..., Any] = self.values.get if quick else self._read
+        plain = self._write_text if spec.type is str else self._write_number
+        self.write: Callable[[Here, Any], None] = plain if quick else self._write
+        self._refuses = self.codec.refuses
+        self._floats = spec.type is float
+
+    def handle(self, here: Here) -> State[Any]:
+        """Return what the user's code gets."""
+        return State(self, here)
+
+    def remove(self, here: Here) -> None:
+        """Forget the key."""
+        self.drop(here, here.key)
+
+    def told(self, key: bytes) -> Any:
+        """Return the value of a key for a test to look at, None where it has none."""
+        return self.read(key, None)
+
+    def _read(self, key: bytes, default: Any = None) -> Any:
+        held = self.fetch(key)
+        return default if held is ABSENT else self.codec.give(held)
+
+    def _write(self, here: Here, value: Any) -> None:
+        self.put(here, here.key, self.codec.hold(value))
+
+    def _write_text(self, here: Here, value: Any) -> None:
+        if refusal := self._refuses(value):
+            raise TypeError(refusal)
+        key, values = here.key, self.values
+        if len(key) > _LARGE or len(value) > _LARGE:
+            self.put(here, key, value)
+            return
+        here.undo.append((self, key, values.get(key, ABSENT)))
+        values[key] = value
+        self.changed.add(key)
+
+    def _write_number(self, here: Here, value: Any) -> None:
+        if refusal := self._refuses(value):
+            raise TypeError(refusal)
+        if self._floats:
+            value = float(value)
+        key, values = here.key, self.values
+        if len(key) > _LARGE:
+            self.put(here, key, value)
+            return
+        here.undo.append((self, key, values.get(key, ABSENT)))
+        values[key] = value
+        self.changed.add(key)
+
+
+class ListCells(ValueCells):
+    """The cells of a ``ListState``: a JSON array under the key, made longer without reading it."""
+
+    def __init__(self, spec: StateSpec, *, changelog: str, **options: Any) -> None:
+        whole = StateSpec(spec.name, list[spec.type])  # type: ignore[name-defined]
+        super().__init__(spec, changelog=changelog, held=whole, **options)
+        self._item = StateCodec(spec, changelog=changelog)
+
+    def handle(self, here: Here) -> ListState[Any]:  # type: ignore[override]
+        """Return what the user's code gets."""
+        return ListState(self, here)
+
+    def append(self, here: Here, items: Iterable[Any]) -> None:
+        """Add items at the end of the key's list, all or none."""
+        encoded = b",".join([self._item.json(item) for item in items])
+        if encoded:
+            held = self.fetch(here.key)
+            begun = b"[" if held is ABSENT else held[:-1] + b","
+            self.put(here, here.key, begun + encoded + b"]")
+
+
+class MapCells(Cells):
+    """The cells of a ``MapState``: each entry under the length of the key, the key and its name."""
+
+    def __init__(self, spec: StateSpec, *, changelog: str, **options: Any) -> None:
+        super().__init__(spec, changelog=changelog, **options)
+        if isinstance(self.values, dict):
+            self.values = _Indexed()
+        self._name = StateCodec(StateSpec(spec.name, spec.key), changelog=changelog).namer
+        self._name_decoder = msgspec.json.Decoder(spec.key)
+
+    def handle(self, here: Here) -> MapState[Any, Any]:
+        """Return what the user's code gets."""
+        return MapState(self, here)
+
+    def read_entry(self, here: Here, name: Any, default: Any) -> Any:
+        """Return an entry of the key's map, or the default."""
+        held = self.fetch(_head(here.key) + self._name(name))
+        return default if held is ABSENT else self.codec.give(held)
+
+    def write_entry(self, here: Here, name: Any, value: Any) -> None:
+        """Set an entry; TypeError for what could not be restored."""
+        self.put(here, _head(here.key) + self._name(name), self.codec.hold(value))
+
+    def remove_entry(self, here: Here, name: Any) -> None:
+        """Forget an entry."""
+        self.drop(here, _head(here.key) + self._name(name))
+
+    def entries(self, key: bytes) -> dict[Any, Any]:
+        """Return a key's map, in the order of the names as JSON."""
+        head = _head(key)
+        found = {}
+        for place in sorted(self.values.under(head)):
+            if (held := self.fetch(place)) is not ABSENT:
+                found[self._name_decoder.decode(place[len(head) :])] = self.codec.give(held)
+        return found
+
+    def admit(self, place: bytes, value: bytes) -> Any:
+        """Return what a value of the changelog is held as; its name is read as well."""
+        head = _head_of(place)
+        try:
+            self._name_decoder.decode(place[len(head) :])
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+            raise ConfigurationError(
+                f"the state {self.spec.name!r} cannot be restored: its changelog has {place!r}, "
+                "which is no entry of this map",
+                code="state.unreadable",
+                detail=str(error),
+                hint=RENAME_HINT,
+            ) from error
+        return super().admit(place, value)
+
+    def told(self, key: bytes) -> Any:
+        """Return the map of a key for a test to look at, None where it has none."""
+        return self.entries(key) or None
+
+
+class _Indexed(dict[bytes, Any]):
+    """Entries of maps, found by the key they belong to as well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._by_head: dict[bytes, set[bytes]] = {}
+
+    def under(self, head: bytes) -> Iterable[bytes]:
+        """Return the places of one key's entries."""
+        return self._by_head.get(head, ())
+
+    def __setitem__(self, place: bytes, held: Any) -> None:
+        if place not in self:
+            self._by_head.setdefault(_head_of(place), set()).add(place)
+        super().__setitem__(place, held)
+
+    def __delitem__(self, place: bytes) -> None:
+        super().__delitem__(place)
+        head = _head_of(place)
+        places = self._by_head[head]
+        places.discard(place)
+        if not places:
+            del self._by_head[head]
+
+    def pop(self, place: bytes, default: Any = None) -> Any:
+        """Take an entry out."""
+        if place not in self:
+            return default
+        held = self[place]
+        del self[place]
+        return held
+
+
+def _head(key: bytes) -> bytes:
+    return len(key).to_bytes(_LENGTH_BYTES) + key
+
+
+def _head_of(place: bytes) -> bytes:
+    return place[: _LENGTH_BYTES + int.from_bytes(place[:_LENGTH_BYTES])]
+
+
+_KINDS: dict[str, type[ValueCells] | type[MapCells]] = {
+    "value": ValueCells,
+    "list": ListCells,
+    "map": MapCells,
+}
+
+
+def make_cells(spec: StateSpec, **options: Any) -> ValueCells | MapCells:
+    """Return the cells of a state, by its kind; the options are those of :class:`Cells`."""
+    return _KINDS[spec.kind](spec, **options)

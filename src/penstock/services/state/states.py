@@ -1,0 +1,192 @@
+"""All states of one task: handed to the function, written to the changelog, restored from it."""
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from penstock.core.graph.state import Here, StateSpec
+from penstock.core.graph.timer import Timers
+from penstock.services.state.cells import MapCells, ValueCells, make_cells
+from penstock.services.state.codec import MARKER_KEY
+from penstock.services.state.expiries import ShelvedExpiries
+from penstock.services.state.layout import Layout
+from penstock.services.state.notes import LAYOUT_KEY, Notes
+from penstock.services.state.saving import Saving
+from penstock.services.state.timers import EVENT_TIME_KEY, TIMER_PREFIXES, TimerQueue
+
+if TYPE_CHECKING:
+    from penstock.services.state.shelf import Shelf
+
+__all__ = ["StateCopy", "States"]
+
+
+class States:
+    """The states and timers of one task; the changelog is what makes them durable.
+
+    The values are in memory, or on a ``shelf``; timers are in memory always.
+
+    Records of states that the service no longer declares are skipped and counted by name in
+    ``unknown``.
+    """
+
+    def __init__(
+        self,
+        specs: Iterable[StateSpec],
+        *,
+        changelog: str,
+        clock: Callable[[], datetime],
+        timers: TimerQueue | None = None,
+        shelf: "Shelf | None" = None,
+    ) -> None:
+        self.cells = tuple(
+            make_cells(spec, changelog=changelog, clock=clock, shelf=shelf) for spec in specs
+        )
+        self.timers = timers
+        self.shelf = shelf
+        self.notes = Notes()
+        self._layout = Layout((cells.spec for cells in self.cells), changelog=changelog)
+        self.unknown: dict[str, int] = {}
+        self._expiring = [cells for cells in self.cells if cells.spec.ttl is not None]
+        self._saving = None
+        if shelf is not None:
+            listed = [cells.expiries for cells in self._expiring]
+            on_shelf = [each for each in listed if isinstance(each, ShelvedExpiries)]
+            self._saving = Saving(shelf, expiries=on_shelf)
+        self._by_prefix = {cells.codec.prefix: cells for cells in self.cells}
+
+    def __len__(self) -> int:
+        """Return how many values are held."""
+        if self.shelf is not None:
+            return len(self.shelf)
+        return sum(len(cells.values) for cells in self.cells)
+
+    def named(self, name: str) -> ValueCells | MapCells | None:
+        """Return the state of this name, or None."""
+        return next((cells for cells in self.cells if cells.spec.name == name), None)
+
+    def handles(self, here: Here) -> dict[str, Any]:
+        """Return what the user's code gets for each state, pointing where ``here`` does."""
+        return {cells.spec.name: cells.handle(here) for cells in self.cells}
+
+    def timers_handle(self, here: Here) -> Timers | None:
+        """Return what the user's code gets for the timers, None where there are none."""
+        return None if self.timers is None else Timers(self.timers, here)
+
+    def changes(self) -> Iterable[tuple[bytes, bytes | None]]:
+        """Return a changelog record for everything that changed since the last commit."""
+        return self._changes() if self._saving is None else self._saving.commit(self._changes())
+
+    def settle(self) -> None:
+        """Forget what changed: its changelog records are committed.
+
+        TransientError where the shelf could not be written: it must not be used any more.
+        """
+        for cells in self.cells:
+            cells.changed.clear()
+        if self.timers is not None:
+            self.timers.settle()
+        self.notes.settle()
+        self._save()
+
+    def snapshot(self, position: int) -> None:
+        """Hear where the changelog ends before the next commit: what the shelf has by then."""
+        if self._saving is not None:
+            self._saving.reach(position)
+
+    def resume(self) -> int | None:
+        """Take what must be in memory from the shelf; return where its changelog is to be read on.
+
+        None: from the start.
+        """
+        if self.shelf is None or self.shelf.position is None:
+            return None
+        for key, value in self.shelf.scan(b"\x00"):
+            self._apply_own(key, value)
+        return self.shelf.position
+
+    def apply(self, key: bytes, value: bytes | None) -> None:
+        """Take in one record of the changelog."""
+        if key[:1] == b"\x00":
+            if self._apply_own(key, value) and self._saving is not None:
+                self._saving.add(key, value)
+            return
+        name, _, place = key.partition(b"\x00")
+        cells = self._by_prefix.get(key[: len(name) + 1])
+        if cells is None:
+            self._skip(name)
+        elif self._saving is None:
+            cells.apply(place, value)
+        else:
+            # Read and written anew: so it can be read, and has an expiry if it is to have one.
+            self._saving.add(key, None if value is None else cells.dump(cells.admit(place, value)))
+
+    def begin(self) -> None:
+        """Hear that all of the changelog was taken in."""
+        if self.cells:
+            self.notes.put(LAYOUT_KEY, self._layout.dump())
+
+    def restored(self, position: int) -> None:
+        """Hear that everything before an offset of the changelog was taken in."""
+        self.snapshot(position)
+        self._save()
+
+    def expires_at(self) -> int | None:
+        """Return, in microseconds, when something may expire next."""
+        found = [at for cells in self._expiring if (at := cells.expires_at()) is not None]
+        return min(found, default=None)
+
+    def sweep(self, now: int) -> bool:
+        """Forget what has expired; return whether anything had."""
+        return sum(cells.sweep(now) for cells in self._expiring) > 0
+
+    def _changes(self) -> Iterator[tuple[bytes, bytes | None]]:
+        for cells in self.cells:
+            prefix = cells.codec.prefix
+            for place, value in cells.changes():
+                yield prefix + place, value
+        if self.timers is not None:
+            yield from self.timers.changes()
+        yield from self.notes.changes()
+
+    def _save(self) -> None:
+        """Write what is committed to the shelf."""
+        if self._saving is not None:
+            self._saving.save()
+            for cells in self.cells:
+                cells.values.trim()
+
+    def _apply_own(self, key: bytes, value: bytes | None) -> bool:
+        """Take in what is no state's: timers, the event time, notes. Return whether it was."""
+        if key == MARKER_KEY:
+            return False
+        if self.notes.apply(key, value):
+            if key == LAYOUT_KEY and value is not None:
+                self._layout.load(value)
+            return True
+        kind, _, rest = key[1:].partition(b"\x00")
+        time = TIMER_PREFIXES.get(b"\x00%s\x00" % kind)
+        if self.timers is not None and key == EVENT_TIME_KEY:
+            self.timers.event_time.load(value or b"0")
+        elif self.timers is not None and time is not None:
+            self.timers.apply(time, rest, value)
+        else:
+            self._skip(kind)
+            return False
+        return True
+
+    def _skip(self, name: bytes) -> None:
+        shown = name.decode(errors="replace")
+        self.unknown[shown] = self.unknown.get(shown, 0) + 1
+
+
+class StateCopy(States):
+    """The states of a share that another worker has, on their way to a shelf.
+
+    Values are read as they will be when the share is taken over: what cannot be is refused now.
+    Timers are only passed on; they are of no use before.
+    """
+
+    def _apply_own(self, key: bytes, value: bytes | None) -> bool:
+        if not self.notes.apply(key, value):
+            return key != MARKER_KEY
+        return super()._apply_own(key, value)

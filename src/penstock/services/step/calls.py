@@ -1,0 +1,90 @@
+"""The user's code of one task, with what it asks for given: states and timers by their names."""
+
+import copy
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from penstock.core.graph.parts import Service
+from penstock.core.graph.signature import Signature, method, read_definition
+from penstock.core.graph.state import Here, Opening
+from penstock.core.graph.timer import Timers
+from penstock.services.state.states import States
+
+__all__ = ["Calls", "bind_calls", "make_subject"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calls:
+    """What of the user's code there is to call."""
+
+    process: Callable[..., Any]
+    on_timer: Callable[..., Any] | None = None
+    open: Callable[[Opening], Any] | None = None
+    close: Callable[[], Any] | None = None
+
+
+def make_subject(service: Service) -> Any:
+    """Return the service's code for one task.
+
+    A function is itself; of a class an object is made, an object is copied with all it holds: each
+    task has one. TypeError where it holds what cannot be copied.
+    """
+    subject = service.function
+    if inspect.isclass(subject):
+        return subject()
+    if inspect.isroutine(subject):
+        return subject
+    try:
+        return copy.deepcopy(subject)
+    except Exception as error:
+        raise TypeError(
+            f"{type(subject).__name__} cannot be copied for each partition ({error}): give the "
+            "class itself, and make in open() what cannot be copied"
+        ) from error
+
+
+def bind_calls(subject: Any, states: States, here: Here) -> Calls:
+    """Return what to call of the user's code, with states and timers that point to ``here``."""
+    process, on_timer = method(subject), method(subject, "on_timer")
+    if process is None:
+        raise TypeError(f"{subject!r} has no method process")
+    definition = read_definition(subject)
+    given, timers = states.handles(here), states.timers_handle(here)
+    return Calls(
+        process=_bound(process, _wanted(definition.process, given, timers)),
+        on_timer=_bound(on_timer, _wanted(definition.on_timer, given, timers))
+        if on_timer is not None and definition.on_timer is not None
+        else None,
+        open=method(subject, "open"),
+        close=method(subject, "close"),
+    )
+
+
+def _wanted(
+    signature: Signature, given: Mapping[str, Any], timers: Timers | None
+) -> dict[str, Any]:
+    wanted = {spec.name: given[spec.name] for spec in signature.states}
+    if signature.timers:
+        wanted[signature.timers] = timers
+    return wanted
+
+
+def _bound(function: Callable[..., Any], given: Mapping[str, Any]) -> Callable[..., Any]:
+    """Return the function with these given, so that a call names the rest only.
+
+    Positions are used where the function allows: they cost a fifth of what names do.
+    """
+    if not given:
+        return function
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    if {parameter.name for parameter in parameters} == set(given) and all(
+        parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for parameter in parameters
+    ):
+        first, *others = (given[parameter.name] for parameter in parameters)
+        if not others:
+            return lambda record: function(record, first)
+        return lambda record: function(record, first, *others)
+    return partial(function, **given)

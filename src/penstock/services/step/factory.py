@@ -1,0 +1,145 @@
+"""Which kind of step runs a service, and what every kind of step can do."""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
+
+from penstock.backbone.client.logrecord import RawRecord
+from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import Service
+from penstock.core.graph.signature import is_async
+from penstock.core.status.eventtimes import EventTimes
+from penstock.services.state.notes import Notes
+from penstock.services.state.panes import PaneState
+from penstock.services.state.states import StateCopy
+from penstock.services.step.concurrent import AsyncStep
+from penstock.services.step.outputs import Send
+from penstock.services.step.panes import PaneStep
+from penstock.services.step.reactions import Hold
+from penstock.services.step.retries import Retries
+from penstock.services.step.step import Clock, Step
+from penstock.services.step.tally import Tally
+
+if TYPE_CHECKING:
+    from penstock.services.state.shelf import Shelf
+
+__all__ = ["Kept", "Stepper", "make_copy", "make_step"]
+
+
+class Kept(Protocol):
+    """What a step remembers, as its changelog knows it."""
+
+    @property
+    def notes(self) -> Notes:
+        """What the task keeps beside it, in the same commits."""
+
+    def __len__(self) -> int:
+        """Return how many values are held."""
+
+    def changes(self) -> Iterable[tuple[bytes, bytes | None]]:
+        """Return a changelog record for everything that changed since the last commit."""
+
+    def settle(self) -> None:
+        """Forget what changed: its changelog records are committed."""
+
+    def apply(self, key: bytes, value: bytes | None) -> None:
+        """Take in one record of the changelog."""
+
+    def resume(self) -> int | None:
+        """Begin with what the shelf has; return where its changelog is to be read on.
+
+        None: from the start.
+        """
+
+    def begin(self) -> None:
+        """Hear that all of the changelog was taken in."""
+
+    def restored(self, position: int) -> None:
+        """Hear that everything before an offset of the changelog was taken in."""
+
+    def snapshot(self, position: int) -> None:
+        """Hear where the changelog ends before the next commit: what the shelf has by then."""
+
+
+class Stepper(Protocol):
+    """Handles the records of one task; all calls come from one thread, in between of each other.
+
+    Whatever ``send`` raises goes through: the task is thrown away then. A step that runs a user's
+    code stops soon after its ``deadline``, by the clock that only goes on, and leaves the rest.
+    """
+
+    deadline: float
+
+    @property
+    def retries(self) -> Retries:
+        """What failed and waits to be tried again."""
+
+    @property
+    def states(self) -> Kept:
+        """What goes to the changelog and comes back from it."""
+
+    @property
+    def tally(self) -> Tally:
+        """What became of the records."""
+
+    def facts(self) -> dict[str, int]:
+        """Return further numbers to show: how many keys, timers and the like there are."""
+
+    def event_times(self) -> EventTimes:
+        """Return how far event time has come, where the step waits for it; any thread may ask."""
+
+    @property
+    def last_dead_letter(self) -> str:
+        """The last dead letter in words, empty where there was none."""
+
+    def open(self, number: int) -> None:
+        """Begin: the state of this partition number is restored, no record was handled yet."""
+
+    def run(self, topic: str, records: Iterable[RawRecord], send: Send) -> Hold | None:
+        """Handle records of one topic in order, passing what they give to ``send``.
+
+        A record that is to be tried again later is returned, or the one at which the time was up;
+        those behind it were not handled.
+        """
+
+    def wakes_at(self) -> datetime | None:
+        """Return when :meth:`tick` has something to do by the clock; None: nothing waits."""
+
+    def tick(self, send: Send) -> bool:
+        """Do what the clock and the event time make due now; True: something was sent or changed.
+
+        Called when :meth:`wakes_at` is reached, never while a commit is under way.
+        """
+
+    def advance(self, event_time_at: datetime) -> None:
+        """Take note of an event time, as if a record of each stream had come with it."""
+
+    def close(self) -> None:
+        """End; nothing is handled any more."""
+
+
+def make_step(
+    graph: Graph,
+    service: Service,
+    *,
+    clock: Clock,
+    waits: Callable[[str], bool],
+    shelf: "Shelf | None" = None,
+) -> Stepper:
+    """Return what handles the records of one task of a service.
+
+    Its state is on the ``shelf``, where there is one. ``waits`` says of a topic whether records of
+    it wait to be handled.
+    """
+    if service.aggregation is not None:
+        return PaneStep(graph, service, clock=clock, shelf=shelf)
+    kind = AsyncStep if is_async(service.function) else Step
+    return kind(graph, service, clock=clock, shelf=shelf, waits=waits)
+
+
+def make_copy(graph: Graph, service: Service, *, clock: Clock, shelf: "Shelf") -> Kept:
+    """Return what puts the changelog of a share that another worker has on a shelf."""
+    if service.aggregation is not None:
+        return PaneState(shelf)
+    changelog = graph.changelog(service).name
+    return StateCopy(service.states, changelog=changelog, clock=clock, shelf=shelf)

@@ -1,0 +1,1 @@
+"""A worker: a member of a service's group that takes tasks over, runs them and commits."""

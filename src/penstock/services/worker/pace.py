@@ -1,0 +1,76 @@
+"""How a worker goes on: when it commits, how much it takes at once, how long that may take."""
+
+from datetime import timedelta
+from math import inf
+
+from penstock.core.settings.settings import ServiceSettings
+
+__all__ = ["Pace", "Portion", "longest_interval", "longest_slice"]
+
+_PARTS = 4
+"""Waiting for a commit, and the work before it, each take at most so small a part of a time-out."""
+
+
+def longest_slice(settings: ServiceSettings) -> timedelta:
+    """Return how long a worker may work before it looks up, whatever there is to do.
+
+    A part of every time-out that it works under: that of its transaction, of its membership, and of
+    a stop. One call of the user's code may take longer: it is not interrupted.
+    """
+    bounds = (settings.transaction_timeout, settings.poll_interval, settings.stop_timeout)
+    return min(bounds) / _PARTS
+
+
+def longest_interval(settings: ServiceSettings) -> timedelta:
+    """Return how long results may wait for their commit, where they wait in a transaction."""
+    return min(settings.commit_interval, settings.transaction_timeout / _PARTS)
+
+
+class Portion:
+    """How many records a worker takes at once, so that they take it about ``seconds``.
+
+    The most where the function is quick. Where it is slow they are fewer, though not fewer than are
+    handled at the same time: what was taken and cannot be handled in time has to be fetched again.
+    """
+
+    def __init__(self, most: int, *, seconds: float, least: int = 1) -> None:
+        self.count = most
+        """How many to take."""
+        self._most = most
+        self._least = min(least, most)
+        self._seconds = seconds
+
+    def took(self, seconds: float, *, records: int) -> None:
+        """Hear how long records took."""
+        if seconds > self._seconds:
+            self.count = max(self._least, min(self.count, int(records * self._seconds / seconds)))
+        elif records >= self.count and seconds < self._seconds / 2:
+            self.count = min(self._most, 2 * self.count)
+
+
+class Pace:
+    """Chooses the moment of the next commit, in seconds of a clock that never goes back.
+
+    A worker with a backlog commits an ``interval`` after the first record: commits cost, and nobody
+    waits for the single record. One that keeps up commits an interval after the last commit
+    *began*, at once after a quiet time: then a record waits for little more than the interval. At
+    least half an interval is left for work between two commits, however long they take.
+    """
+
+    def __init__(self, interval: float) -> None:
+        self.commit_at = inf
+        """When to commit; infinity: there is nothing to commit."""
+        self._interval = interval
+        self._began = self._ended = -inf
+
+    def took(self, now: float, *, backlog: bool) -> None:
+        """Hear that there is something new to commit."""
+        if backlog:
+            due = now + self._interval
+        else:
+            due = max(now, self._began + self._interval, self._ended + self._interval / 2)
+        self.commit_at = min(self.commit_at, due)
+
+    def committed(self, *, began: float, ended: float) -> None:
+        """Hear that everything is committed."""
+        self._began, self._ended, self.commit_at = began, ended, inf

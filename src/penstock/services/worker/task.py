@@ -1,0 +1,371 @@
+"""One share of a service: the input partitions of one number, their state, their outputs.
+
+A task knows nothing of Kafka. What makes its work durable is a :class:`Delivery`: transactions or
+an idempotent producer on a broker, a list in the test driver.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from math import inf
+from operator import length_hint
+from typing import TYPE_CHECKING, Protocol
+
+from penstock.backbone.client.logrecord import Offsets, Partition, RawRecord
+from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import Service
+from penstock.core.graph.signature import is_async
+from penstock.errors import TransientError
+from penstock.services.state.notes import POSITIONS_KEY
+from penstock.services.state.positions import (
+    Input,
+    dump_positions,
+    find_positions,
+    says_offsets_first,
+)
+from penstock.services.step.factory import make_step
+from penstock.services.step.outputs import Send
+from penstock.services.step.step import Clock
+
+if TYPE_CHECKING:
+    from penstock.services.state.shelf import Shelf
+
+__all__ = ["Delivery", "Task", "share_of", "transactional_id"]
+
+
+class Delivery(Protocol):
+    """Makes the outputs, the changelog and the progress of one task durable."""
+
+    @property
+    def send(self) -> Send:
+        """Return what takes the records of the current commit."""
+
+    @property
+    def keep(self) -> Send:
+        """Return what takes the changelog of the current commit, after everything else."""
+
+    def begin(self) -> None:
+        """Begin what the next commit ends."""
+
+    def take(self, offsets: Offsets) -> bool:
+        """Hear which offsets are about to be handled; True: they are committed already."""
+
+    def commit(self, offsets: Offsets) -> Callable[[], None]:
+        """Begin to make everything sent since ``begin`` durable; return what waits until it is.
+
+        The offsets are those to go on from. Whatever either raises, the task is thrown away: its
+        records since the last commit are read again by the next one.
+        """
+
+    @property
+    def in_doubt(self) -> bool:
+        """Return whether a commit that failed may have happened all the same."""
+
+    def close(self) -> None:
+        """Give up what is not committed."""
+
+
+def share_of(service: Service, partition: Partition) -> str:
+    """Return the name of the task that a partition belongs to.
+
+    State needs the partitions of one number together, and the group gives them together. Without
+    state every partition of several inputs goes its own way, so each is a task of its own: two
+    workers must never share one. A colon is in no topic's name.
+    """
+    topic, number = partition
+    alone = service.keeps_state or len(service.reads) == 1
+    return str(number) if alone else f"{topic}:{number}"
+
+
+def transactional_id(group: str, share: str) -> str:
+    """Return the id under which a share of a group commits, which no share of another group has.
+
+    Names have dots in them, and no colon: a service ``s`` that reads ``x.y`` must not be taken for
+    a service ``s.x`` that reads ``y``.
+    """
+    return f"{group}.{share}" if share.isdecimal() else f"{group}:{share}"
+
+
+class Task:
+    """Handles records in order and commits: outputs, changelog, dead letters and offsets at once.
+
+    ``positions`` holds the next offset to handle of each of its partitions, ``committed`` where it
+    would begin again. ``at_end`` says whether an offset is the end of its partition. After any
+    exception the task must be closed and made anew: from ``committed``, unless it is ``in_doubt``.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        service: Service,
+        *,
+        number: int,
+        starts: Offsets,
+        delivery: Delivery,
+        clock: Clock,
+        shelf: "Shelf | None" = None,
+        at_end: Callable[[Partition, int], bool] = lambda _, __: True,
+    ) -> None:
+        self.step = make_step(graph, service, clock=clock, shelf=shelf, waits=self._waits)
+        self._at_end = at_end
+        self.shelf = shelf
+        self.positions = dict(starts)
+        self.committed = dict(starts)
+        self.number = number
+        self._clock = clock
+        self._delivery = delivery
+        self._changelog = graph.changelog(service).name
+        self._group = f"{graph.app}.{service.name}"
+        self._owner = f"{graph.app}/{service.name}"
+        self._promise = service.delivery
+        self._inputs: Mapping[str, Input] = {}
+        self._unsaid = False
+        """Whether the group is to move before the work, and the state does not say so yet."""
+        self.resumed: dict[Partition, int] = {}
+        """Where it went on from its state's own positions, the group having none any more."""
+        self._begun = False
+        self._ticked = False
+        self._broken = False
+        self.holds: dict[Partition, datetime] = {}
+        """Until when partitions wait whose next record is to be tried again."""
+        self._end: Callable[[], None] | None = None
+        self._moved: dict[Partition, int] = {}
+        self._in_hand: tuple[Sequence[RawRecord], Iterator[RawRecord]] | None = None
+        self._one_by_one = service.aggregation is None and not is_async(service.function)
+
+    @property
+    def uncommitted(self) -> int:
+        """Return how many records a commit would make visible, the changelog's not counted."""
+        return self.step.tally.written + self.step.tally.dead_lettered
+
+    @property
+    def dirty(self) -> bool:
+        """Return whether there is anything to commit."""
+        return self._ticked or bool(self._moved)
+
+    @property
+    def in_doubt(self) -> bool:
+        """Return whether its last commit failed and may have happened all the same."""
+        return self._delivery.in_doubt
+
+    def open(self) -> None:
+        """Begin, with the state restored."""
+        self.step.open(self.number)
+
+    def handle(
+        self, partition: Partition, records: Sequence[RawRecord], *, deadline: float = inf
+    ) -> int:
+        """Handle records of one partition; those before its position were handled already.
+
+        None is handled while the partition is in :attr:`holds`; afterwards they must come again.
+        So must those that were left when the deadline came, by the clock that only goes on.
+        Return how many were handled: one that is to be tried again was not.
+        """
+        if partition in self.holds:
+            return 0
+        position = self.positions[partition]
+        if (records[0].offset() or 0) < position:
+            records = [record for record in records if (record.offset() or 0) >= position]
+            if not records:
+                return 0
+        if self._unsaid:
+            self._ticked = True
+            self.commit()
+        self._begin()
+        end = (records[-1].offset() or 0) + 1
+        if taken := self._delivery.take({partition: end}):
+            self.committed[partition] = end
+        sent = self.uncommitted
+        self.step.deadline = deadline
+        moving = iter(records)
+        self._in_hand = records, moving
+        with self._breaking():
+            hold = self.step.run(partition[0], moving, self._delivery.send)
+        self._in_hand = None
+        if hold is None:
+            self._move(partition, end)
+            return len(records)
+        self.holds[partition] = hold.until
+        if hold.offset > position or taken:
+            self._move(partition, hold.offset)  # the group goes back, where it was moved before
+        elif self.uncommitted > sent or hold.unfinished:
+            self._ticked = True  # a timer went off: what it gave must not wait for the record
+        return sum((record.offset() or 0) < hold.offset for record in records)
+
+    def in_hand(self) -> Sequence[RawRecord]:
+        """Return the records that are being handled now; any thread may ask."""
+        if (in_hand := self._in_hand) is None:
+            return ()
+        records, moving = in_hand
+        if not self._one_by_one:
+            return records
+        at = max(0, len(records) - length_hint(moving) - 1)
+        return records[at : at + 1]
+
+    def postpone(self, partition: Partition) -> None:
+        """Leave a partition's records for later, where there is no time for any of them now."""
+        self.holds.setdefault(partition, self._clock())
+
+    def wakes_at(self) -> datetime | None:
+        """Return when the clock makes something due: a tick, or the end of a hold."""
+        waits = [*self.holds.values(), *([at] if (at := self.step.wakes_at()) else [])]
+        return min(waits, default=None)
+
+    def release(self) -> list[Partition]:
+        """End the holds that are over; return the partitions, to be read from their positions."""
+        if not self.holds:
+            return []
+        now_at = self._clock()
+        over = [partition for partition, until in self.holds.items() if until <= now_at]
+        for partition in over:
+            del self.holds[partition]
+        return over
+
+    def tick(self, *, deadline: float = inf) -> bool:
+        """Do what the clock has made due; return whether there is something new to commit.
+
+        What is left when the deadline comes is still due.
+        """
+        wakes_at = self.step.wakes_at()
+        if wakes_at is None or wakes_at > self._clock():
+            return False
+        self._begin()
+        self.step.deadline = deadline
+        with self._breaking():
+            ticked = self.step.tick(self._delivery.send)
+        self._ticked |= ticked
+        return ticked
+
+    def advance(self, event_time_at: datetime) -> None:
+        """Take note of an event time, as if a record of each stream had come with it."""
+        self.step.advance(event_time_at)
+        self._ticked = True
+
+    def skip_to(self, partition: Partition, offset: int) -> None:
+        """Move past offsets that hold no records: the marks that transactions leave behind."""
+        if offset > self.positions[partition] and partition not in self.holds:
+            self._move(partition, offset)
+
+    def begin_at(self, inputs: Mapping[str, Input], *, unread: Collection[Partition]) -> None:
+        """Hear, with the state restored, how the inputs are: it goes on where its state stands.
+
+        ``unread`` are the partitions that the group has no offset for; where they are begun is part
+        of the first commit. ConfigurationError: state and offsets are not of one commit.
+        """
+        self._inputs = inputs
+        self.step.states.begin()
+        kept = self.step.states.notes.get(POSITIONS_KEY)
+        found = find_positions(
+            self.positions,
+            kept,
+            inputs=inputs,
+            unread=unread,
+            group=self._group,
+            owner=self._owner,
+        )
+        topics = {topic for topic, _ in self.positions}
+        self._unsaid = self._promise == "at_most_once" and not says_offsets_first(kept, topics)
+        self.resumed = {at: found[at] for at in found if found[at] != self.positions[at]}
+        self.positions, self.committed = dict(found), dict(found)
+        self._moved = {partition: found[partition] for partition in unread}
+
+    def begin_commit(self) -> None:
+        """Begin to make what was handled durable, all of it or nothing.
+
+        Nothing may be handled before :meth:`end_commit`.
+        """
+        if not self.dirty:
+            return
+        if self._broken:
+            raise TransientError(
+                "a task that failed half-way cannot be committed any more",
+                code="task.broken",
+            )
+        with self._breaking():
+            self._begin()
+            keep = self._delivery.keep
+            if self._inputs:
+                notes = self.step.states.notes
+                note = dump_positions(
+                    self.positions,
+                    self._inputs,
+                    owner=self._owner,
+                    delivery=self._promise,
+                    former=notes.get(POSITIONS_KEY),
+                )
+                notes.put(POSITIONS_KEY, note)
+            for key, value in self.step.states.changes():
+                keep(self._changelog, key=key, value=value, partition=self.number)
+            self._end = self._delivery.commit(self._moved or self.positions)
+
+    def end_commit(self) -> None:
+        """Wait until it is durable; nothing happens where nothing was begun."""
+        if self._end is None:
+            return
+        end, self._end = self._end, None
+        with self._breaking():
+            end()
+            self.step.tally.commit()
+            self.committed |= self._moved
+            self.step.states.settle()
+        self._begun = self._ticked = self._unsaid = False
+        self._moved = {}
+
+    def resume(self, low: int, high: int) -> int | None:
+        """Take what the shelf has; return where the changelog is to be read on, None: at its start.
+
+        A shelf that is not of this changelog, which reaches from ``low`` to ``high``, is cleared.
+        """
+        if self.shelf is None:
+            return None
+        if self.shelf.position is not None and not low <= self.shelf.position <= high:
+            self.shelf.clear()
+        return self.step.states.resume()
+
+    def restored(self, position: int, *, complete: bool = False) -> None:
+        """Hear that the changelog was taken in up to an offset; ``complete``: that is its end."""
+        if complete and self.shelf is not None:
+            self.shelf.confirm()
+        self.step.states.restored(position)
+
+    def snapshot(self, position: int) -> None:
+        """Hear where the changelog ends before the next commit."""
+        if self.shelf is not None:
+            self.shelf.confirm()
+        self.step.states.snapshot(position)
+
+    def commit(self) -> None:
+        """Make what was handled durable, and wait for it."""
+        self.begin_commit()
+        self.end_commit()
+
+    def close(self) -> None:
+        """Give up what is not committed."""
+        self.step.tally.discard()
+        self._delivery.close()
+        if self.shelf is not None:
+            self.shelf.close()
+
+    def _waits(self, topic: str) -> bool:
+        """Return whether records of a topic wait to be handled."""
+        partition = (topic, self.number)
+        return partition in self.holds or not self._at_end(partition, self.positions[partition])
+
+    def _begin(self) -> None:
+        if not self._begun:
+            self._delivery.begin()
+            self._begun = True
+
+    @contextmanager
+    def _breaking(self) -> Iterator[None]:
+        """Never commit after something failed half-way: some of it is in, some is not."""
+        try:
+            yield
+        except BaseException:
+            self._broken = self._ticked = True
+            raise
+
+    def _move(self, partition: Partition, offset: int) -> None:
+        self.positions[partition] = self._moved[partition] = offset
+        if self.step.retries:
+            self.step.retries.pass_by(partition, offset)
