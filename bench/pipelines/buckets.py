@@ -42,7 +42,7 @@ from penstock.core.panes.watermark import WatermarkRule
 from penstock.core.panes.windows import FixedWindows
 from penstock.core.rollup.resolve import Rollup
 from penstock.core.rollup.wire import Destination, PaneWire
-from penstock.pipelines.rollups.combining import BUCKET, PAYLOAD, Combining
+from penstock.pipelines.rollups.combining import BUCKET, PAYLOAD, PreShuffleCombiner
 from penstock.pipelines.rollups.frame import AHEAD, CLOCK, OFFSET, PARTITION, TIME, group, value
 from penstock.pipelines.rollups.gcpause import collection_paused
 from penstock.pipelines.rollups.processor import DUE_KEYS, outgoing, told
@@ -118,7 +118,7 @@ def windows(records: int, keys: int, count_of_windows: int) -> Timed:
         for partition in range(PARTITIONS):
             table = batch_of(part[partition::PARTITIONS], partition)
             with timed.step("combine"):
-                for batch in Combining(rollup, BUCKETS)(table.to_batches()):
+                for batch in PreShuffleCombiner(rollup, BUCKETS)(table.to_batches()):
                     for row in batch.to_pylist():
                         came[row[BUCKET]].append(row[PAYLOAD])
         for bucket, store in stores.items():

@@ -21,13 +21,13 @@ from pane_rows import pane_rows
 from penstock.core.expression import parse
 from penstock.core.panes.aggregates import Collect
 from penstock.core.panes.arrivals import Arrivals, pack_arrivals, unpack_arrivals
-from penstock.core.panes.bucket import Given
+from penstock.core.panes.bucket import BucketOutput
 from penstock.core.panes.machine import Windowing
 from penstock.core.panes.packing import decode
 from penstock.core.panes.watermark import WatermarkRule
 from penstock.core.records.schema import Field, ListOf, Scalar, Schema
 from penstock.core.rollup.resolve import Group, Measure, Rollup
-from penstock.pipelines.rollups.combining import BUCKET, PAYLOAD, SCHEMA, Combining
+from penstock.pipelines.rollups.combining import BUCKET, PAYLOAD, SCHEMA, PreShuffleCombiner
 from penstock.pipelines.rollups.frame import (
     AHEAD,
     CLOCK,
@@ -190,7 +190,9 @@ class CaseCombining:
                 value(0): pa.array([json.dumps(each) for _, each, _ in elements], pa.string()),
             }
         )
-        for batch in Combining(self.rollups[row["run"]], (row["run"],))(table.to_batches()):
+        for batch in PreShuffleCombiner(self.rollups[row["run"]], (row["run"],))(
+            table.to_batches()
+        ):
             (payload,) = batch.column(PAYLOAD).to_pylist()
             # The case says how far the watermark is, not its elements.
             told = replace(unpack_arrivals(payload), position=row["step"], newest=None)
@@ -219,6 +221,6 @@ def _packed(run: int, payload: bytes) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=[BUCKET, PAYLOAD])
 
 
-def _shown(given: Given) -> Iterator[dict[str, Any]]:
+def _shown(given: BucketOutput) -> Iterator[dict[str, Any]]:
     for packed, pane in given.panes:
         yield from pane_rows(decode(packed)[0], pane, itemgetter(0))

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-__all__ = ["Pace"]
+__all__ = ["RateLimit"]
 
 _MOST_SAVED_SECONDS = 1.0
 """Time not used is not made up for, beyond this."""
 
 
-class Pace:
+class RateLimit:
     """Says how many lines may go now. The clock is given: seconds that only grow."""
 
     def __init__(self, per_second: float | None, *, clock: Callable[[], float]) -> None:

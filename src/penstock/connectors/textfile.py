@@ -21,7 +21,7 @@ import msgspec
 from penstock.connectors.connector import Position
 from penstock.connectors.lines import Line, LineCutter
 from penstock.connectors.options import byte_count, invalid, is_number
-from penstock.connectors.ratelimit import Pace
+from penstock.connectors.ratelimit import RateLimit
 from penstock.core.units import size_text
 from penstock.errors import ConfigurationError
 
@@ -67,7 +67,7 @@ class TextFile:
             # Non-blocking, because opening a named pipe would wait for its writer.
             descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
-            return FileReading(self, descriptor, position, Pace(self.rate, clock=clock))
+            return FileReading(self, descriptor, position, RateLimit(self.rate, clock=clock))
         except BaseException:
             os.close(descriptor)
             raise
@@ -103,7 +103,7 @@ class FileReading:
     """One pass over a file (with ``repeat`` many rounds, whose bytes are counted on and on)."""
 
     def __init__(
-        self, spec: TextFile, descriptor: int, position: Position | None, pace: Pace
+        self, spec: TextFile, descriptor: int, position: Position | None, pace: RateLimit
     ) -> None:
         self._spec = spec
         self._descriptor = descriptor

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.core.place import did_you_mean
-from penstock.core.settings.configuration import Configuration, Given, Layer, resolve
+from penstock.core.settings.configuration import Configuration, GivenValue, Layer, resolve
 from penstock.core.settings.keys import (
     ENVIRONMENT_PREFIX,
     is_secret,
@@ -78,7 +78,7 @@ def load_configuration(
             detail=f"looked in {found}" if found else f"there is no {FILE_NAME}",
             hint=did_you_mean(profile, profiles),
         )
-    flag_layer = {name: Given(text, f"--set {name}") for name, text in (flags or {}).items()}
+    flag_layer = {name: GivenValue(text, f"--set {name}") for name, text in (flags or {}).items()}
     configuration = resolve(
         [
             Layer("file", base),
@@ -99,7 +99,9 @@ def find_file(directory: Path) -> Path | None:
     return next((path for path in places if path.is_file()), None)
 
 
-def _read_file(path: Path, directory: Path) -> tuple[dict[str, Given], dict[str, dict[str, Given]]]:
+def _read_file(
+    path: Path, directory: Path
+) -> tuple[dict[str, GivenValue], dict[str, dict[str, GivenValue]]]:
     """Return what the file gives by itself, and what each of its profiles gives."""
     shown = path.relative_to(directory) if path.is_relative_to(directory) else path
     try:
@@ -117,11 +119,11 @@ def _read_file(path: Path, directory: Path) -> tuple[dict[str, Given], dict[str,
         ) from error
     lines = line_numbers(text)
 
-    def layer(tree: Mapping[str, Any], above: tuple[str, ...]) -> dict[str, Given]:
+    def layer(tree: Mapping[str, Any], above: tuple[str, ...]) -> dict[str, GivenValue]:
         given = {}
         for names, value in _leaves(tree):
             line = lines.get((*above, *names))
-            given[".".join(names)] = Given(value, f"{shown}:{line}" if line else str(shown))
+            given[".".join(names)] = GivenValue(value, f"{shown}:{line}" if line else str(shown))
         return given
 
     profiles = tree.pop(_PROFILES, {})
@@ -137,7 +139,7 @@ def _read_file(path: Path, directory: Path) -> tuple[dict[str, Given], dict[str,
     }
 
 
-def _refuse_open_secrets(path: Path, layers: Iterable[Mapping[str, Given]]) -> None:
+def _refuse_open_secrets(path: Path, layers: Iterable[Mapping[str, GivenValue]]) -> None:
     """Refuse a file that holds secrets and that others than its owner may read or change."""
     mode = stat.S_IMODE(path.stat().st_mode)
     held = [
@@ -203,7 +205,7 @@ def _single_path(tree: Any) -> tuple[str, ...]:
     return tuple(path)
 
 
-def _read_environment(environment: Mapping[str, str]) -> dict[str, Given]:
+def _read_environment(environment: Mapping[str, str]) -> dict[str, GivenValue]:
     """Return the settings among the variables, and what looks like a mistyped one.
 
     An empty variable counts as not set.
@@ -222,7 +224,7 @@ def _read_environment(environment: Mapping[str, str]) -> dict[str, Given]:
         if name is None and difflib.get_close_matches(variable, known, cutoff=_LIKENESS):
             name = variable.removeprefix(ENVIRONMENT_PREFIX).lower().replace("_", ".", 1)
         if name is not None:
-            given[name] = Given(text, variable)
+            given[name] = GivenValue(text, variable)
     return given
 
 

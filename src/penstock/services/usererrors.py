@@ -9,7 +9,7 @@ from traceback import extract_tb
 from penstock.backbone.client.logrecord import RawRecord
 from penstock.core.records.deadletter import Coordinates
 
-__all__ = ["LOG", "TookTooLongError", "coordinates_of", "is_users", "told"]
+__all__ = ["LOG", "TookTooLongError", "coordinates_of", "describe_error", "is_users"]
 
 _RAISED = (Exception, SystemExit, CancelledError, GeneratorExit)
 
@@ -38,7 +38,7 @@ def coordinates_of(raw: RawRecord) -> Coordinates:
     return Coordinates(raw.topic() or "", raw.partition() or 0, raw.offset() or 0)
 
 
-def told(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return an exception as words: its type, its text, and the line it came from."""
     if isinstance(error, TookTooLongError):
         return str(error)

@@ -1,4 +1,4 @@
-from penstock.connectors.ratelimit import Pace
+from penstock.connectors.ratelimit import RateLimit
 
 
 class Clock:
@@ -10,12 +10,12 @@ class Clock:
 
 
 def test_without_a_rate_everything_may_go_at_once():
-    assert Pace(None, clock=Clock()).due(1_000_000) == 1_000_000
+    assert RateLimit(None, clock=Clock()).due(1_000_000) == 1_000_000
 
 
 def test_lines_become_due_as_time_passes():
     clock = Clock()
-    pace = Pace(10, clock=clock)
+    pace = RateLimit(10, clock=clock)
     assert pace.due(5) == 1
     assert pace.due(5) == 0
     clock.now += 0.35
@@ -25,7 +25,7 @@ def test_lines_become_due_as_time_passes():
 
 def test_less_than_one_line_a_second_is_possible():
     clock = Clock()
-    pace = Pace(0.5, clock=clock)
+    pace = RateLimit(0.5, clock=clock)
     assert pace.due(1) == 1
     clock.now += 1.0
     assert pace.due(1) == 0
@@ -35,6 +35,6 @@ def test_less_than_one_line_a_second_is_possible():
 
 def test_a_pause_is_not_made_up_for_by_a_burst():
     clock = Clock()
-    pace = Pace(10, clock=clock)
+    pace = RateLimit(10, clock=clock)
     clock.now += 3600
     assert pace.due(1_000) == 10

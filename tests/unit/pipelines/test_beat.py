@@ -9,7 +9,7 @@ from penstock import App, count, every, fixed, on_watermark, record
 from penstock.core.graph.panes import rollup_of
 from penstock.core.panes.arrivals import Arrivals, unpack_arrivals
 from penstock.core.panes.bucket import Bucket, MemoryStore
-from penstock.pipelines.rollups.combining import PAYLOAD, Beating
+from penstock.pipelines.rollups.combining import PAYLOAD, Heartbeat
 from penstock.pipelines.rollups.plan import needs_beat
 
 SECOND = 1_000_000
@@ -55,6 +55,6 @@ def test_a_beat_closes_the_windows_that_a_silent_partition_has_held_open():
         came = Arrivals(clock=clock * SECOND, source=source, newest=newest, elements=elements)
         assert bucket.take([came]).panes == []
     clock = pa.array([bucket.wakes()])
-    (beat,) = Beating((7,))([pa.record_batch({"clock": clock})])
+    (beat,) = Heartbeat((7,))([pa.record_batch({"clock": clock})])
     ((_, pane),) = bucket.take(map(unpack_arrivals, beat.column(PAYLOAD).to_pylist())).panes
     assert pane.window == (0, 60 * SECOND)

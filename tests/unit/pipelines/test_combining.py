@@ -23,7 +23,7 @@ from penstock.core.panes.windows import (
     SlidingWindows,
 )
 from penstock.core.rollup.reader import RollupReader
-from penstock.pipelines.rollups.combining import BUCKET, PAYLOAD, Beating, Combining
+from penstock.pipelines.rollups.combining import BUCKET, PAYLOAD, Heartbeat, PreShuffleCombiner
 from penstock.pipelines.rollups.frame import SELECTED
 
 rows = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("rollup_rows.py"))))
@@ -108,10 +108,12 @@ class Combined:
         came = {number: [] for number in self.numbers}
         for task in range(tasks):
             own = [row for row in given if row[0] % tasks == task]
-            for batch in Combining(self.rollup, self.numbers)(batches(self.rollup, own, clock)):
+            for batch in PreShuffleCombiner(self.rollup, self.numbers)(
+                batches(self.rollup, own, clock)
+            ):
                 for row in batch.to_pylist():
                     came[row[BUCKET]].append(unpack_arrivals(row[PAYLOAD]))
-        (beat,) = Beating(self.numbers)([pa.record_batch({"clock": pa.array([clock])})])
+        (beat,) = Heartbeat(self.numbers)([pa.record_batch({"clock": pa.array([clock])})])
         for row in beat.to_pylist():
             came[row[BUCKET]].append(unpack_arrivals(row[PAYLOAD]))
         taken = [self.buckets[number].take(each) for number, each in came.items()]
@@ -184,7 +186,7 @@ def test_combined_records_give_the_panes_of_single_ones(
 def test_a_task_without_records_says_nothing_and_one_with_distrusted_ones_only_does():
     windowing = Windowing(windows=FixedWindows(SECOND))
     rollup = rows.declared(windowing, "device", ("records",), ahead="20s")
-    combine = Combining(rollup, (4, 9))
+    combine = PreShuffleCombiner(rollup, (4, 9))
     assert list(combine(batches(rollup, [], 0))) == []
     far = rows.Reading("a", rows.EPOCH)
     (batch,) = combine(batches(rollup, [(3, 7, 50 * SECOND, True, far)], 5))
@@ -202,7 +204,7 @@ def test_records_that_were_not_selected_move_the_watermark_and_nothing_else():
     given = [(0, 0, 0, False, near), (0, 1, 50 * SECOND, False, far), (0, 2, SECOND, True, far)]
     table = rows.table(rollup, given, clock=0)
     table = table.append_column(SELECTED, pa.array([True, False, False]))
-    (batch,) = Combining(rollup, (4,))(table.to_batches())
+    (batch,) = PreShuffleCombiner(rollup, (4,))(table.to_batches())
     (came,) = map(unpack_arrivals, batch.column(PAYLOAD).to_pylist())
     assert came.newest == 50 * SECOND
     assert (list(came.partials), came.ahead) == ([RollupReader(rollup).read(near, 0)[0]], [])
@@ -212,7 +214,7 @@ def test_every_bucket_hears_how_far_a_partition_has_come():
     windowing = Windowing(windows=FixedWindows(SECOND))
     rollup = rows.declared(windowing, "device", ("records",))
     given = [(0, 1, 5 * SECOND, False, rows.Reading("a", rows.EPOCH))]
-    (batch,) = Combining(rollup, (0, 1, 2, 3))(batches(rollup, given, 0))
+    (batch,) = PreShuffleCombiner(rollup, (0, 1, 2, 3))(batches(rollup, given, 0))
     came = [unpack_arrivals(each) for each in batch.column(PAYLOAD).to_pylist()]
     assert [each.newest for each in came] == [5 * SECOND] * 4
     assert sum(len(each.partials) for each in came) == 1

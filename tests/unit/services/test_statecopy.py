@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.core.graph.state import Here, StateSpec
+from penstock.core.graph.state import CallScope, StateSpec
 from penstock.errors import ConfigurationError
 from penstock.services.state.codec import MARKER_KEY
 from penstock.services.state.eventtime import EventTime
@@ -45,7 +45,7 @@ def test_everything_but_marks_is_passed_on_and_taken_over(path):
     timers = TimerQueue(EventTime(()), clock=ManualClock())
     heir = States([TOTAL], changelog="changelog", clock=ManualClock(), timers=timers, shelf=shelf)
     assert heir.resume() == 7
-    here = Here()
+    here = CallScope()
     here.key = b"a"
     assert heir.handles(here)["total"].get() == 5
     assert (len(timers), timers.event_time.micros) == (1, 7)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from penstock import App, ListState, MapState, State, record, ttl
 from penstock.core.graph.signature import read_signature
-from penstock.core.graph.state import Here, StateSpec
+from penstock.core.graph.state import CallScope, StateSpec
 from penstock.services.state.instants import micros
 from penstock.services.state.states import States
 from penstock.testing import Driver
@@ -23,7 +23,7 @@ class Subject(States):
 
     def __init__(self, *specs, clock=CLOCK):
         super().__init__(specs, changelog="app.count.changelog", clock=clock)
-        self.here = Here()
+        self.here = CallScope()
         self.given = self.handles(self.here)
 
     def at(self, key):

@@ -15,7 +15,7 @@ from penstock.cli.screen.partlines import PartLines
 from penstock.cli.session import Session
 from penstock.cli.stopping import end_now, stop_on_signals
 from penstock.cli.supervision.board import Board
-from penstock.cli.supervision.presence import known
+from penstock.cli.supervision.presence import announce_run
 from penstock.core.status.report import PartReport, encode_report
 from penstock.errors import StuckError
 from penstock.machine.process.lifeline import watch_lifeline
@@ -102,7 +102,7 @@ def _known(session: Session, board: Board) -> AbstractContextManager[None]:
     """Make the run known, unless it reports to somebody who does and no port was asked for."""
     if session.arguments.report_json and not session.loaded.settings.http.port:
         return nullcontext()
-    return known(session, board, command="run", note=session.terminal.note)
+    return announce_run(session, board, command="run", note=session.terminal.note)
 
 
 def _log(*, in_detail: bool) -> None:

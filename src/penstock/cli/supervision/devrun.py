@@ -12,7 +12,7 @@ from penstock.cli.stopping import Stop
 from penstock.cli.supervision.board import Board
 from penstock.cli.supervision.partprocess import PartProcess
 from penstock.cli.supervision.plan import Plan, Unit
-from penstock.cli.supervision.presence import known
+from penstock.cli.supervision.presence import announce_run
 from penstock.cli.supervision.statusview import Status, StatusView
 from penstock.cli.supervision.supervisor import Backoff, Supervisor
 from penstock.cli.supervision.watch import Watched, Watcher
@@ -59,7 +59,7 @@ class DevRun:
         loaded, graph = self.session.loaded, self.session.application.graph
         note = self.view.note
         with (
-            known(self.session, self._board, command="dev", note=note),
+            announce_run(self.session, self._board, command="dev", note=note),
             guarded_log(loaded.settings, self.session.places, note=note) as log,
         ):
             declare_application(graph, log.connection)

@@ -11,11 +11,11 @@ from penstock.cli.supervision.board import Board
 from penstock.core.status.status import RunStatus
 from penstock.machine.process.registry import Entry, Registry
 
-__all__ = ["known"]
+__all__ = ["announce_run"]
 
 
 @contextmanager
-def known(
+def announce_run(
     session: Session, board: Board, *, command: str, note: Callable[[str], None]
 ) -> Iterator[None]:
     """Serve how the parts on the board are, and be found by ``penstock status``, for the block.

@@ -17,8 +17,8 @@ from penstock.core.options import span_of
 from penstock.core.records.deadletter import Coordinates
 
 __all__ = [
+    "CallScope",
     "Context",
-    "Here",
     "ListState",
     "ListStore",
     "MapState",
@@ -67,19 +67,19 @@ class StateSpec:
     ttl: timedelta | None = None
 
 
-class Here:
+class CallScope:
     """Which key a call of the user's code is for, and what takes back what it does.
 
     The engine's business, not the function's.
     """
 
-    __slots__ = ("floor", "happened", "key", "reached", "undo")
+    __slots__ = ("firing", "happened", "key", "reached", "undo")
 
     def __init__(self) -> None:
         self.key = b""
         self.undo: list[tuple[Any, Any, Any]] = []
         """What was changed, where, and what was there before."""
-        self.floor: Any = None
+        self.firing: Any = None
         """The timer that is going off."""
         self.happened: int | None = None
         """The event time of the record that is handled, where there is one and somebody asks."""
@@ -101,10 +101,10 @@ class ValueStore(Protocol):
         """Return what gives the value of a key, or a default."""
 
     @property
-    def write(self) -> Callable[[Here, Any], None]:
+    def write(self) -> Callable[[CallScope, Any], None]:
         """Return what gives the key a value; TypeError for one that could not be restored."""
 
-    def remove(self, here: Here) -> None:
+    def remove(self, here: CallScope) -> None:
         """Forget the key."""
 
 
@@ -118,7 +118,7 @@ class State(Generic[T]):
 
     __slots__ = ("_here", "_read", "_store", "_write")
 
-    def __init__(self, store: ValueStore, here: Here) -> None:
+    def __init__(self, store: ValueStore, here: CallScope) -> None:
         self._store = store
         self._here = here
         self._read = store.read
@@ -148,7 +148,7 @@ class State(Generic[T]):
 class ListStore(ValueStore, Protocol):
     """Where the lists of one state are kept."""
 
-    def append(self, here: Here, items: Iterable[Any]) -> None:
+    def append(self, here: CallScope, items: Iterable[Any]) -> None:
         """Add items at the end of the key's list."""
 
 
@@ -160,7 +160,7 @@ class ListState(Generic[T]):
 
     __slots__ = ("_here", "_store")
 
-    def __init__(self, store: ListStore, here: Here) -> None:
+    def __init__(self, store: ListStore, here: CallScope) -> None:
         self._store = store
         self._here = here
 
@@ -208,13 +208,13 @@ class ListState(Generic[T]):
 class MapStore(Protocol):
     """Where the maps of one state are kept, entry by entry."""
 
-    def read_entry(self, here: Here, name: Any, default: Any) -> Any:
+    def read_entry(self, here: CallScope, name: Any, default: Any) -> Any:
         """Return an entry of the key's map, or the default."""
 
-    def write_entry(self, here: Here, name: Any, value: Any) -> None:
+    def write_entry(self, here: CallScope, name: Any, value: Any) -> None:
         """Set an entry."""
 
-    def remove_entry(self, here: Here, name: Any) -> None:
+    def remove_entry(self, here: CallScope, name: Any) -> None:
         """Forget an entry."""
 
     def entries(self, key: bytes) -> dict[Any, Any]:
@@ -230,7 +230,7 @@ class MapState(Generic[K, T]):
 
     __slots__ = ("_here", "_store")
 
-    def __init__(self, store: MapStore, here: Here) -> None:
+    def __init__(self, store: MapStore, here: CallScope) -> None:
         self._store = store
         self._here = here
 

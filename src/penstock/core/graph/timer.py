@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, Protocol
 
-from penstock.core.graph.state import Here
+from penstock.core.graph.state import CallScope
 from penstock.core.units import duration
 
 __all__ = ["Timer", "TimerBook", "TimerTime", "Timers"]
@@ -34,16 +34,18 @@ class Timer:
 class TimerBook(Protocol):
     """Where the timers of one task are kept; the engine's business."""
 
-    def put(self, here: Here, time: TimerTime, name: str, due_at: datetime, payload: Any) -> None:
+    def put(
+        self, here: CallScope, time: TimerTime, name: str, due_at: datetime, payload: Any
+    ) -> None:
         """Set a timer of the key, or set it anew."""
 
-    def drop(self, here: Here, time: TimerTime, name: str) -> None:
+    def drop(self, here: CallScope, time: TimerTime, name: str) -> None:
         """Forget a timer of the key; nothing happens where it is not set."""
 
     def due_at(self, time: TimerTime, key: bytes, name: str) -> datetime | None:
         """Return when a timer is due; None: it is not set."""
 
-    def now_at(self, here: Here, time: TimerTime) -> datetime:
+    def now_at(self, here: CallScope, time: TimerTime) -> datetime:
         """Return when the call happens in a time; ValueError where there is no event time."""
 
 
@@ -57,7 +59,7 @@ class Timers:
 
     __slots__ = ("_book", "_here")
 
-    def __init__(self, book: TimerBook, here: Here) -> None:
+    def __init__(self, book: TimerBook, here: CallScope) -> None:
         self._book = book
         self._here = here
 

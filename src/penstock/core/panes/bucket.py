@@ -25,7 +25,7 @@ from penstock.core.panes.times import END, NEVER, At
 from penstock.core.panes.waiting import Waiting
 from penstock.core.panes.watermark import SourceTime, Watermark, WatermarkRule
 
-__all__ = ["Bucket", "Given", "MemoryStore", "Store"]
+__all__ = ["Bucket", "BucketOutput", "MemoryStore", "Store"]
 
 T = TypeVar("T")
 
@@ -60,7 +60,7 @@ class MemoryStore(dict[bytes, bytes]):
 
 
 @dataclass(slots=True)
-class Given:
+class BucketOutput:
     """What a bucket gave in one moment, each with its key."""
 
     watermark: int
@@ -146,7 +146,7 @@ class Bucket:
         by_watermark, by_clock = self._waiting["w"], self._waiting["c"]
         return by_watermark.is_due(self._mark.value) or by_clock.is_due(self._clock)
 
-    def take(self, arrivals: Iterable[Arrivals], *, limit: int | None = None) -> Given:
+    def take(self, arrivals: Iterable[Arrivals], *, limit: int | None = None) -> BucketOutput:
         """Take everything that came in one moment, then what it and the clock have made due.
 
         Of keys that nothing came for about ``limit`` are looked at; :meth:`more` goes on with the
@@ -158,7 +158,7 @@ class Bucket:
         past = At(self._mark.value, self._clock) if self.pending else None
         self._clock = max([self._clock, *(each.clock for each in came)])
         before = At(self._mark.value, self._clock)
-        given = Given(*before)
+        given = BucketOutput(*before)
         touched: dict[bytes, _Entry] = {}
         # What came for one key is one batch, whichever source it is from.
         for key, elements in _gathered([each.elements for each in came]):
@@ -181,14 +181,14 @@ class Bucket:
         self._go_on(now, given, limit)
         return given
 
-    def more(self, limit: int | None = None) -> Given:
+    def more(self, limit: int | None = None) -> BucketOutput:
         """Go on with what is due, about so many keys."""
         now = At(self._mark.value, self._clock)
-        given = Given(*now, newest=self.newest)
+        given = BucketOutput(*now, newest=self.newest)
         self._go_on(now, given, limit)
         return given
 
-    def finish(self) -> Given:
+    def finish(self) -> BucketOutput:
         """Close every window: the input is at its end."""
         self._mark.value = END
         return self.more()
@@ -231,14 +231,14 @@ class Bucket:
         """Let those that come to wait do so as of now."""
         self._waiting["w"].now, self._waiting["c"].now = self._mark.value, self._clock
 
-    def _touched(self, key: bytes, past: At | None, given: Given) -> _Entry:
+    def _touched(self, key: bytes, past: At | None, given: BucketOutput) -> _Entry:
         entry = self._entry(key)
         if past is not None and _is_due(entry, past):
             given.take(key, self._machine.advance(entry.state, past))
             self._keep(key, entry, past)
         return entry
 
-    def _go_on(self, now: At, given: Given, limit: int | None) -> None:
+    def _go_on(self, now: At, given: BucketOutput, limit: int | None) -> None:
         looked_at = 0
         while (limit is None or looked_at < limit) and (keys := self._due(now, limit)):
             looked_at += len(keys)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from penstock.core.panes.bucket import Given
+from penstock.core.panes.bucket import BucketOutput
 
 __all__ = ["AHEAD", "LATE", "PANE_KINDS", "pane_counts"]
 
@@ -13,7 +13,7 @@ LATE, AHEAD = "late_records", "ahead_records"
 """Entries of the late ledger: what no window took, and what was too far ahead of the clock."""
 
 
-def pane_counts(given: Given) -> Mapping[str, int]:
+def pane_counts(given: BucketOutput) -> Mapping[str, int]:
     """Return how many of each there are."""
     counts = dict.fromkeys(PANE_KINDS, 0)
     for _, pane in given.panes:

@@ -10,7 +10,7 @@ import msgspec
 
 from penstock.core.expression.values.times import MAX_MICROS, MIN_MICROS, from_micros
 from penstock.core.panes.arrivals import Ahead
-from penstock.core.panes.bucket import Given
+from penstock.core.panes.bucket import BucketOutput
 from penstock.core.panes.pane import LateElement, Pane
 from penstock.core.panes.windows import CountWindows, GlobalWindow, Window
 from penstock.core.records.codec import JsonCodec
@@ -65,7 +65,7 @@ class PaneWire:
         self._window = _window_fields(rollup)
         self._instants = has_instants(rollup)
 
-    def records(self, given: Given) -> Iterator[OutgoingRecord]:
+    def records(self, given: BucketOutput) -> Iterator[OutgoingRecord]:
         """Yield the records of one moment; what a pane withdraws comes right before it."""
         for key, pane in given.panes:
             yield from self._pane(self._groups.unpack(key), pane, given.clock)

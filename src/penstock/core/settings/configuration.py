@@ -21,7 +21,15 @@ from penstock.core.settings.keys import (
 from penstock.core.settings.settings import Settings
 from penstock.errors import ConfigurationError
 
-__all__ = ["Configuration", "Given", "Layer", "LayerName", "Resolved", "problems_in", "resolve"]
+__all__ = [
+    "Configuration",
+    "GivenValue",
+    "Layer",
+    "LayerName",
+    "Resolved",
+    "problems_in",
+    "resolve",
+]
 
 _MOVED = {"services.http_port": "http.port"}
 """Settings that have another name now."""
@@ -30,7 +38,7 @@ LayerName: TypeAlias = Literal["default", "file", "profile", "environment", "fla
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenValue:
     """A value as it was given, and where: ``penstock.toml:7``, a variable, a flag."""
 
     value: Any = field(repr=False)
@@ -42,7 +50,7 @@ class Layer:
     """What one place gives, by the full name of the key."""
 
     name: LayerName
-    given: Mapping[str, Given]
+    given: Mapping[str, GivenValue]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,11 @@ from pyspark.sql.pandas.types import to_arrow_type
 from penstock.core.graph.data import OnLog, Table
 from penstock.pipelines.gate import native as nativegate
 from penstock.pipelines.gate.codec import CodecGate
-from penstock.pipelines.gate.native import KEPT, REFUSED
+from penstock.pipelines.gate.native import ARCHIVED, REFUSED
 from penstock.pipelines.spark.schema import frame_type
 from penstock.pipelines.spark.sqltext import Sql, name, when
 
-__all__ = ["KEPT", "REFUSED", "codec_gate", "judged", "refused"]
+__all__ = ["ARCHIVED", "REFUSED", "codec_gate", "judged", "refused"]
 
 _INPUT = [f"{each} as _penstock_log_{each}" for each in ("key", "value")]
 
@@ -41,14 +41,14 @@ def judged(
     if natively:
         found = nativegate.judged(rows, data, beside=beside)
         return found.select(*columns, *map(name, beside), REFUSED)
-    kept = [KEPT] if KEPT in rows.columns else []
+    kept = [ARCHIVED] if ARCHIVED in rows.columns else []
     wanted = [f"{text} as {name(column)}" for column, text in beside.items()]
     found = _through(rows.selectExpr(*_INPUT, *wanted, *kept), data, only=only)
     if not kept:
         return found
-    on_log = f"{KEPT} is null"
+    on_log = f"{ARCHIVED} is null"
     return found.selectExpr(
-        *(f"{when(on_log, each, f'{KEPT}.{each}')} as {each}" for each in columns),
+        *(f"{when(on_log, each, f'{ARCHIVED}.{each}')} as {each}" for each in columns),
         *map(name, beside),
         f"{when(on_log, REFUSED, 'false')} as {REFUSED}",
     )
@@ -58,8 +58,8 @@ def refused(rows: DataFrame, data: OnLog, *, natively: bool = False) -> DataFram
     """Return the rows of the topic that are dead letters, as they stand on the log."""
     if natively:
         return nativegate.refused(rows, data)
-    if KEPT in rows.columns:
-        rows = rows.where(f"{KEPT} is null")
+    if ARCHIVED in rows.columns:
+        rows = rows.where(f"{ARCHIVED} is null")
     found = _through(rows.selectExpr(*_INPUT, "*"), data, only=())
     return found.where(REFUSED).select(*rows.columns)
 

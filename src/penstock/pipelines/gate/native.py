@@ -24,12 +24,12 @@ from penstock.pipelines.gate.keys import key_of
 from penstock.pipelines.gate.values import Reading
 from penstock.pipelines.spark.sqltext import Sql, all_of, coalesce, name, when
 
-__all__ = ["KEPT", "REFUSED", "judged", "refused"]
+__all__ = ["ARCHIVED", "REFUSED", "judged", "refused"]
 
 REFUSED = "_penstock_refused"
 """The verdict on a row: true, it is a dead letter; false, a record; null, a table's deletion."""
 
-KEPT = "_penstock_kept"
+ARCHIVED = "_penstock_kept"
 """A column of rows that may be from an archive: the record, which was judged when it came there.
 
 It is null for rows of the log; rows from an archive have no key and no value.
@@ -60,10 +60,10 @@ def judged(
         for reading, field in zip(judgement.readings, schema.fields, strict=True)
     }
     verdict = judgement.refused
-    if KEPT in rows.columns:
-        read = f"{KEPT} is null"
+    if ARCHIVED in rows.columns:
+        read = f"{ARCHIVED} is null"
         named = {
-            field: when(read, value, f"{KEPT}.{name(field)}") for field, value in named.items()
+            field: when(read, value, f"{ARCHIVED}.{name(field)}") for field, value in named.items()
         }
         verdict = when(read, verdict, "false")
     fields = [f"{found} as {name(column)}" for column, found in (*named.items(), *beside.items())]
@@ -73,8 +73,8 @@ def judged(
 def refused(rows: DataFrame, data: OnLog) -> DataFrame:
     """Return the rows of the topic that are dead letters, as they stand on the log."""
     prepared = _prepared(rows, data.record.schema)
-    if KEPT in rows.columns:
-        prepared = prepared.where(f"{KEPT} is null")
+    if ARCHIVED in rows.columns:
+        prepared = prepared.where(f"{ARCHIVED} is null")
     return prepared.where(_judge(data).refused).select(*rows.columns)
 
 

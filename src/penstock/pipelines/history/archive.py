@@ -20,7 +20,7 @@ from penstock.core.rules.archive import APPENDED_AT, OFFSET, PARTITION
 from penstock.errors import ConfigurationError
 from penstock.pipelines.checkpoint.files import checkpoint_at, committed_offsets
 from penstock.pipelines.checkpoint.trimmed import Gap
-from penstock.pipelines.gate.gate import KEPT, REFUSED, judged
+from penstock.pipelines.gate.gate import ARCHIVED, REFUSED, judged
 from penstock.pipelines.gate.reading import count_gate
 from penstock.pipelines.lake.snapshot import Snapshot
 from penstock.pipelines.lake.table import lake_path, make_table, table_sql, with_default
@@ -28,11 +28,11 @@ from penstock.pipelines.spark.schema import frame_type
 from penstock.pipelines.spark.sqltext import literal
 
 __all__ = [
-    "Kept",
+    "ArchiveVersion",
     "archive_rows",
     "as_topic_rows",
+    "deduplicated",
     "kept_now",
-    "once",
     "seam_of",
     "with_kept",
 ]
@@ -45,7 +45,7 @@ _CREATE_TIME = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ArchiveVersion:
     """One version of an archive, and by partition the offset from which the log goes on."""
 
     rows: DataFrame
@@ -61,7 +61,9 @@ def archive_rows(rows: DataFrame, data: Stream[Any], *, observed: str | None = N
     return found.where(f"not {REFUSED}").drop(REFUSED)
 
 
-def kept_now(graph: Graph, archive: Archive[Any], site: Site, spark: SparkSession) -> Kept:
+def kept_now(
+    graph: Graph, archive: Archive[Any], site: Site, spark: SparkSession
+) -> ArchiveVersion:
     """Return the archive as it is now, whatever becomes of it while it is read.
 
     Raises ConfigurationError where records between it and the log are gone, or where the log is
@@ -82,7 +84,7 @@ def kept_now(graph: Graph, archive: Archive[Any], site: Site, spark: SparkSessio
         reached[number] = max(reached.get(number, 0), top + 1)
     ends = Topics(site.connection).ends(topic)
     seam = seam_of(archive, reached, ends, skip=site.settings.spark.on_trimmed == "skip")
-    return Kept(rows, size[0], seam)
+    return ArchiveVersion(rows, size[0], seam)
 
 
 def seam_of(
@@ -114,7 +116,7 @@ def seam_of(
     return {number: max(at, ends[number][0]) for number, at in seam.items()}
 
 
-def once(rows: DataFrame) -> DataFrame:
+def deduplicated(rows: DataFrame) -> DataFrame:
     """Return the rows of an archive without those that were archived again."""
     before = F.lag(OFFSET).over(Window.partitionBy(PARTITION).orderBy(OFFSET))
     found = rows.withColumn(_BEFORE, before).where(f"{_BEFORE} is null or {_BEFORE} < {OFFSET}")
@@ -124,7 +126,7 @@ def once(rows: DataFrame) -> DataFrame:
 def with_kept(log: DataFrame, kept: DataFrame, stream: Stream[Any]) -> DataFrame:
     """Return rows of a topic and rows of its archive as one frame, which the gate understands."""
     nothing = f"cast(null as {frame_type(stream.record.schema).simpleString()})"
-    return as_topic_rows(kept, log, stream).union(log.selectExpr("*", f"{nothing} as {KEPT}"))
+    return as_topic_rows(kept, log, stream).union(log.selectExpr("*", f"{nothing} as {ARCHIVED}"))
 
 
 def as_topic_rows(kept: DataFrame, log: DataFrame, stream: Stream[Any]) -> DataFrame:
@@ -139,7 +141,7 @@ def as_topic_rows(kept: DataFrame, log: DataFrame, stream: Stream[Any]) -> DataF
     nothing = {each.name: f"cast(null as {each.dataType.simpleString()})" for each in log.schema}
     columns = [f"{known.get(each, nothing[each])} as {each}" for each in log.columns]
     fields = ", ".join(with_default(each) for each in stream.record.schema.fields)
-    return kept.selectExpr(*columns, f"struct({fields}) as {KEPT}")
+    return kept.selectExpr(*columns, f"struct({fields}) as {ARCHIVED}")
 
 
 def _gone(archive: Archive[Any], gaps: Sequence[Gap]) -> ConfigurationError:

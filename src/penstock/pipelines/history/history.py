@@ -22,7 +22,7 @@ from penstock.core.rules.archive import APPENDED_AT, OFFSET, PARTITION
 from penstock.errors import ConfigurationError
 from penstock.pipelines.checkpoint.files import Files, Offsets
 from penstock.pipelines.gate.reading import topic_rows
-from penstock.pipelines.history.archive import Kept, kept_now, once, with_kept
+from penstock.pipelines.history.archive import ArchiveVersion, deduplicated, kept_now, with_kept
 from penstock.pipelines.lake.table import lake_type
 
 __all__ = ["Histories", "History"]
@@ -245,13 +245,13 @@ def _with_history(streams: Iterable[str]) -> str:
     return f"with the history of {names}" if names else "without history"
 
 
-def _in_order(kept: Kept) -> DataFrame:
+def _in_order(kept: ArchiveVersion) -> DataFrame:
     """Return an archive in the order of the log, cut into pieces as partitions of the frame.
 
     Within a partition of the topic by offset; between them by the highest timestamp so far, which
     never goes back.
     """
-    rows = once(kept.rows)
+    rows = deduplicated(kept.rows)
     so_far = Window.partitionBy(PARTITION).orderBy(OFFSET).rowsBetween(Window.unboundedPreceding, 0)
     pieces = max(ceil(kept.rows.count() / PIECE_RECORDS), ceil(kept.size_bytes / PIECE_BYTES), 1)
     return (

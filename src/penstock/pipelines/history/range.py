@@ -15,7 +15,7 @@ from penstock.core.graph.data import Archive
 from penstock.core.graph.graph import Graph
 from penstock.core.rules.archive import APPENDED_AT, OFFSET, PARTITION
 from penstock.pipelines.gate.reading import OffsetRange, topic_rows
-from penstock.pipelines.history.archive import Kept, kept_now, once, with_kept
+from penstock.pipelines.history.archive import ArchiveVersion, deduplicated, kept_now, with_kept
 from penstock.pipelines.spark.sqltext import Sql, any_of
 
 __all__ = ["PastRange"]
@@ -26,7 +26,7 @@ class PastRange:
     """Offsets of a stream, on both sides of the seam."""
 
     archive: Archive[Any]
-    kept: Kept
+    kept: ArchiveVersion
     over: OffsetRange
 
     @classmethod
@@ -72,7 +72,9 @@ class PastRange:
                 for number, (begin, until) in self.over.items()
             },
         )
-        found = with_kept(log, once(self.kept.rows).where(self._condition()), self.archive.stream)
+        found = with_kept(
+            log, deduplicated(self.kept.rows).where(self._condition()), self.archive.stream
+        )
         tasks = found.repartition(len(self.over), "partition")
         return tasks.sortWithinPartitions("partition", "offset")
 
@@ -88,7 +90,7 @@ class PastRange:
         )
 
 
-def _kept_at(kept: Kept, at: Start | End) -> Mapping[int, int]:
+def _kept_at(kept: ArchiveVersion, at: Start | End) -> Mapping[int, int]:
     """Return the first archived offset at an instant, by partition; nothing for other places."""
     if not isinstance(at, Instant):
         return {}

@@ -21,7 +21,7 @@ FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class DeclaredData:
     """A stream, table or lake table as it was declared."""
 
     name: str
@@ -51,8 +51,8 @@ class Identity:
     The versions are for messages: what another release makes is read as long as the form is known.
     """
 
-    inputs: tuple[Said, ...]
-    output: Said
+    inputs: tuple[DeclaredData, ...]
+    output: DeclaredData
     mode: str
     state: Mapping[str, str]
     penstock: str = field(default="", compare=False)
@@ -62,8 +62,8 @@ class Identity:
     def of(cls, pipeline: Pipeline, *, state: Mapping[str, str], penstock: str, spark: str) -> Self:
         """Return the identity of a pipeline as it is declared now."""
         return cls(
-            inputs=tuple(map(Said.of, pipeline.reads)),
-            output=Said.of(pipeline.writes),
+            inputs=tuple(map(DeclaredData.of, pipeline.reads)),
+            output=DeclaredData.of(pipeline.writes),
             mode=pipeline.output,
             state=state,
             penstock=penstock,
@@ -74,8 +74,8 @@ class Identity:
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         """Return what :meth:`to_json` wrote."""
         return cls(
-            inputs=tuple(map(Said.from_json, value["inputs"])),
-            output=Said.from_json(value["output"]),
+            inputs=tuple(map(DeclaredData.from_json, value["inputs"])),
+            output=DeclaredData.from_json(value["output"]),
             mode=value["mode"],
             state=dict(value["state"]),
             penstock=value["penstock"],
@@ -117,7 +117,9 @@ def refuse(name: str, changes: list[str], *, made_with: str, now: Identity) -> N
     )
 
 
-def _about_data(word: str, before: tuple[Said, ...], now: tuple[Said, ...]) -> Iterator[str]:
+def _about_data(
+    word: str, before: tuple[DeclaredData, ...], now: tuple[DeclaredData, ...]
+) -> Iterator[str]:
     if [(each.name, each.kind) for each in before] != [(each.name, each.kind) for each in now]:
         yield from _different(word, ", ".join(map(str, before)), ", ".join(map(str, now)))
         return

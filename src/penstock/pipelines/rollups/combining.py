@@ -41,7 +41,7 @@ from penstock.pipelines.rollups.frame import (
 from penstock.pipelines.rollups.gcpause import collection_paused
 from penstock.pipelines.rollups.vectors import vector_of
 
-__all__ = ["BUCKET", "PAYLOAD", "SCHEMA", "Beating", "Combining"]
+__all__ = ["BUCKET", "PAYLOAD", "SCHEMA", "Heartbeat", "PreShuffleCombiner"]
 
 BUCKET, PAYLOAD = "bucket", "payload"
 SCHEMA = f"{BUCKET} int, {PAYLOAD} binary"
@@ -52,7 +52,7 @@ _SLICE = "_slice"
 
 
 @dataclass(frozen=True, slots=True)
-class Combining:
+class PreShuffleCombiner:
     """A function for ``mapInArrow``."""
 
     rollup: Rollup
@@ -103,7 +103,7 @@ class Combining:
 
 
 @dataclass(frozen=True, slots=True)
-class Beating:
+class Heartbeat:
     """A function for ``mapInArrow`` that tells every bucket the time when no record does."""
 
     buckets: tuple[int, ...]

@@ -23,7 +23,7 @@ from penstock.core.graph.data import OnLog
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.panes import pane_destination, rollup_of
 from penstock.core.graph.parts import Pipeline
-from penstock.core.panes.bucket import Given
+from penstock.core.panes.bucket import BucketOutput
 from penstock.core.panes.pane import LateElement
 from penstock.core.panes.times import plus
 from penstock.core.records.deadletter import Coordinates
@@ -168,7 +168,7 @@ class LateSweeper(Sweeper):
         )
         for (partition, offset), several in rows_by_place:
             elements = [self._late_element(row, groups) for row in several]
-            given = Given(self._watermark, 0, late=elements)
+            given = BucketOutput(self._watermark, 0, late=elements)
             letters: list[Letter] = [
                 {"key": entry.key, "value": entry.value, "headers": []}
                 for entry in self._wire.records(given)

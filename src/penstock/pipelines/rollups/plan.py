@@ -16,9 +16,15 @@ from penstock.core.panes.triggers import AfterDelay
 from penstock.core.panes.windows import CountWindows
 from penstock.core.rollup.resolve import Rollup
 from penstock.core.rollup.wire import PaneWire
-from penstock.pipelines.rollups.combining import BUCKET, PAYLOAD, SCHEMA, Beating, Combining
+from penstock.pipelines.rollups.combining import (
+    BUCKET,
+    PAYLOAD,
+    SCHEMA,
+    Heartbeat,
+    PreShuffleCombiner,
+)
 from penstock.pipelines.rollups.frame import plain_rows
-from penstock.pipelines.rollups.processor import OUTGOING, PaneProcessor, counted, outgoing
+from penstock.pipelines.rollups.processor import OUTGOING, PaneProcessor, count_panes, outgoing
 from penstock.pipelines.spark.session import shuffle_partitions
 
 __all__ = ["bucket_numbers", "finished_panes", "needs_beat", "streamed_panes"]
@@ -45,13 +51,13 @@ def streamed_panes(
     numbers = bucket_numbers(spark, buckets)
     data = _input(pipeline)
     plain = plain_rows(rows, data, rollup, observed=observed, heard=True)
-    arrivals = plain.mapInArrow(Combining(rollup, numbers), SCHEMA)
+    arrivals = plain.mapInArrow(PreShuffleCombiner(rollup, numbers), SCHEMA)
     if needs_beat(rollup, partitions=data.topic.partitions):
         arrivals = arrivals.union(_beats(spark, numbers))
     given = arrivals.groupBy(BUCKET).transformWithStateInPandas(
         PaneProcessor(rollup, to), OUTGOING, "append", "none"
     )
-    return counted(given, f"{pipeline.name}/panes")
+    return count_panes(given, f"{pipeline.name}/panes")
 
 
 def finished_panes(
@@ -63,7 +69,7 @@ def finished_panes(
     spark = rows.sparkSession
     numbers = bucket_numbers(spark, shuffle_partitions(spark))
     plain = plain_rows(rows, _input(pipeline), rollup)
-    arrivals = plain.mapInArrow(Combining(rollup, numbers), SCHEMA)
+    arrivals = plain.mapInArrow(PreShuffleCombiner(rollup, numbers), SCHEMA)
 
     def answers(frame: pd.DataFrame) -> pd.DataFrame:
         bucket = Bucket(rollup.machine(), rollup.rule, MemoryStore())
@@ -109,7 +115,7 @@ def _beats(spark: SparkSession, numbers: tuple[int, ...]) -> DataFrame:
         rowsPerSecond=_BEATS_PER_SECOND, numPartitions=1
     )
     clock = ticks.load().selectExpr("unix_micros(current_timestamp()) as clock")
-    return clock.mapInArrow(Beating(numbers), SCHEMA)
+    return clock.mapInArrow(Heartbeat(numbers), SCHEMA)
 
 
 def _delays(trigger: Any) -> bool:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from penstock.core.panes.arrivals import Arrivals, unpack_arrivals
-from penstock.core.panes.bucket import Bucket, Given
+from penstock.core.panes.bucket import Bucket, BucketOutput
 from penstock.core.panes.pages import PagedStore
 from penstock.core.panes.panecounts import AHEAD, LATE, PANE_KINDS, pane_counts
 from penstock.core.panes.times import BEGINNING
@@ -26,7 +26,7 @@ __all__ = [
     "OUTGOING",
     "WATERMARK",
     "PaneProcessor",
-    "counted",
+    "count_panes",
     "outgoing",
     "told",
 ]
@@ -63,7 +63,7 @@ class PaneProcessor(StatefulProcessor):
             for given in self.take(self._rollup, came):
                 yield outgoing([*wire.records(given), told(given)])
 
-    def take(self, rollup: Rollup, came: Iterable[Arrivals]) -> Iterator[Given]:
+    def take(self, rollup: Rollup, came: Iterable[Arrivals]) -> Iterator[BucketOutput]:
         """Yield what the bucket gives for these arrivals, in slices, its state written back.
 
         However many windows end together, no more than a slice of them is in memory.
@@ -85,7 +85,7 @@ class PaneProcessor(StatefulProcessor):
         """End a batch; Spark keeps the state."""
 
 
-def told(given: Given) -> OutgoingRecord:
+def told(given: BucketOutput) -> OutgoingRecord:
     """Return what a bucket says of itself: a record for no topic, which ``counted`` takes away."""
     facts = dict(pane_counts(given))
     if given.watermark != BEGINNING:
@@ -95,7 +95,7 @@ def told(given: Given) -> OutgoingRecord:
     return OutgoingRecord("", None, msgspec.json.encode(facts))
 
 
-def counted(rows: DataFrame, name: str) -> DataFrame:
+def count_panes(rows: DataFrame, name: str) -> DataFrame:
     """Return the records alone; what the buckets said is in the query's progress under a name.
 
     The watermark is that of the bucket that is furthest behind.

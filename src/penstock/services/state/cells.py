@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from penstock.core.graph.state import Here, ListState, MapState, State, StateSpec
+from penstock.core.graph.state import CallScope, ListState, MapState, State, StateSpec
 from penstock.errors import ConfigurationError
 from penstock.services.state.codec import MAX_STATE_BYTES, RENAME_HINT, StateCodec, check_size
 from penstock.services.state.expiries import Expiries, HeldExpiries, ShelvedExpiries
@@ -66,7 +66,7 @@ class Cells:
         held, expires = found
         return held if expires > micros(self._clock()) else ABSENT
 
-    def put(self, here: Here, place: bytes, held: Any) -> None:
+    def put(self, here: CallScope, place: bytes, held: Any) -> None:
         """Hold something, as part of a call; ValueError where it is too large."""
         size = len(held) if isinstance(held, _SIZED) else 0
         if size + len(place) > _LARGE:
@@ -75,7 +75,7 @@ class Cells:
         self.values[place] = held if self._lifetime is None else self._until_later(place, held)
         self.changed.add(place)
 
-    def drop(self, here: Here, place: bytes) -> None:
+    def drop(self, here: CallScope, place: bytes) -> None:
         """Hold nothing any more, as part of a call."""
         if (before := self.values.pop(place, ABSENT)) is not ABSENT:
             here.undo.append((self, place, before))
@@ -164,15 +164,15 @@ class ValueCells(Cells):
         quick = self.codec.plain and spec.ttl is None
         self.read: Callable[..., Any] = self.values.get if quick else self._read
         plain = self._write_text if spec.type is str else self._write_number
-        self.write: Callable[[Here, Any], None] = plain if quick else self._write
+        self.write: Callable[[CallScope, Any], None] = plain if quick else self._write
         self._refuses = self.codec.refuses
         self._floats = spec.type is float
 
-    def handle(self, here: Here) -> State[Any]:
+    def handle(self, here: CallScope) -> State[Any]:
         """Return what the user's code gets."""
         return State(self, here)
 
-    def remove(self, here: Here) -> None:
+    def remove(self, here: CallScope) -> None:
         """Forget the key."""
         self.drop(here, here.key)
 
@@ -184,10 +184,10 @@ class ValueCells(Cells):
         held = self.fetch(key)
         return default if held is ABSENT else self.codec.give(held)
 
-    def _write(self, here: Here, value: Any) -> None:
+    def _write(self, here: CallScope, value: Any) -> None:
         self.put(here, here.key, self.codec.hold(value))
 
-    def _write_text(self, here: Here, value: Any) -> None:
+    def _write_text(self, here: CallScope, value: Any) -> None:
         if refusal := self._refuses(value):
             raise TypeError(refusal)
         key, values = here.key, self.values
@@ -198,7 +198,7 @@ class ValueCells(Cells):
         values[key] = value
         self.changed.add(key)
 
-    def _write_number(self, here: Here, value: Any) -> None:
+    def _write_number(self, here: CallScope, value: Any) -> None:
         if refusal := self._refuses(value):
             raise TypeError(refusal)
         if self._floats:
@@ -220,11 +220,11 @@ class ListCells(ValueCells):
         super().__init__(spec, changelog=changelog, held=whole, **options)
         self._item = StateCodec(spec, changelog=changelog)
 
-    def handle(self, here: Here) -> ListState[Any]:  # type: ignore[override]
+    def handle(self, here: CallScope) -> ListState[Any]:  # type: ignore[override]
         """Return what the user's code gets."""
         return ListState(self, here)
 
-    def append(self, here: Here, items: Iterable[Any]) -> None:
+    def append(self, here: CallScope, items: Iterable[Any]) -> None:
         """Add items at the end of the key's list, all or none."""
         encoded = b",".join([self._item.json(item) for item in items])
         if encoded:
@@ -243,20 +243,20 @@ class MapCells(Cells):
         self._name = StateCodec(StateSpec(spec.name, spec.key), changelog=changelog).namer
         self._name_decoder = msgspec.json.Decoder(spec.key)
 
-    def handle(self, here: Here) -> MapState[Any, Any]:
+    def handle(self, here: CallScope) -> MapState[Any, Any]:
         """Return what the user's code gets."""
         return MapState(self, here)
 
-    def read_entry(self, here: Here, name: Any, default: Any) -> Any:
+    def read_entry(self, here: CallScope, name: Any, default: Any) -> Any:
         """Return an entry of the key's map, or the default."""
         held = self.fetch(_head(here.key) + self._name(name))
         return default if held is ABSENT else self.codec.give(held)
 
-    def write_entry(self, here: Here, name: Any, value: Any) -> None:
+    def write_entry(self, here: CallScope, name: Any, value: Any) -> None:
         """Set an entry; TypeError for what could not be restored."""
         self.put(here, _head(here.key) + self._name(name), self.codec.hold(value))
 
-    def remove_entry(self, here: Here, name: Any) -> None:
+    def remove_entry(self, here: CallScope, name: Any) -> None:
         """Forget an entry."""
         self.drop(here, _head(here.key) + self._name(name))
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from penstock.core.graph.state import Here, StateSpec
+from penstock.core.graph.state import CallScope, StateSpec
 from penstock.core.graph.timer import Timers
 from penstock.services.state.cells import MapCells, ValueCells, make_cells
 from penstock.services.state.codec import MARKER_KEY
@@ -64,11 +64,11 @@ class States:
         """Return the state of this name, or None."""
         return next((cells for cells in self.cells if cells.spec.name == name), None)
 
-    def handles(self, here: Here) -> dict[str, Any]:
+    def handles(self, here: CallScope) -> dict[str, Any]:
         """Return what the user's code gets for each state, pointing where ``here`` does."""
         return {cells.spec.name: cells.handle(here) for cells in self.cells}
 
-    def timers_handle(self, here: Here) -> Timers | None:
+    def timers_handle(self, here: CallScope) -> Timers | None:
         """Return what the user's code gets for the timers, None where there are none."""
         return None if self.timers is None else Timers(self.timers, here)
 

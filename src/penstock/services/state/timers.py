@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from penstock.core.graph.state import Here
+from penstock.core.graph.state import CallScope
 from penstock.core.graph.timer import Timer, TimerTime
 from penstock.services.state.codec import check_size
 from penstock.services.state.eventtime import EventTime
@@ -68,18 +68,22 @@ class TimerQueue:
         """Return how many timers are set."""
         return len(self._kept)
 
-    def put(self, here: Here, time: TimerTime, name: str, due_at: datetime, payload: Any) -> None:
+    def put(
+        self, here: CallScope, time: TimerTime, name: str, due_at: datetime, payload: Any
+    ) -> None:
         """Set a timer of the key, or set it anew.
 
         Where another is going off, none of its time may be set before it: a chain always gets on.
         """
         if time == "event" and not self.event_time.known:
             raise ValueError(f'timer {name!r}: no record here has an event time; time="processing"')
-        at, floor = micros(due_at), here.floor
+        at, firing = micros(due_at), here.firing
         if not FIRST <= at <= LAST:
             raise ValueError(f"timer {name!r}: {due_at} is not in the years 1 to 9999 of UTC")
-        if floor is not None and time == floor.time and at <= floor.at:
-            raise ValueError(f"timer {name!r} must be due after {floor.name!r}, which is going off")
+        if firing is not None and time == firing.time and at <= firing.at:
+            raise ValueError(
+                f"timer {name!r} must be due after {firing.name!r}, which is going off"
+            )
         encoded = _ENCODER.encode(payload)
         if msgspec.json.decode(encoded) != payload:
             raise TypeError(f"the payload of timer {name!r} is not what JSON can hold: {payload!r}")
@@ -89,7 +93,7 @@ class TimerQueue:
         self._kept[timer] = (at, encoded)
         self._push(timer, at)
 
-    def drop(self, here: Here, time: TimerTime, name: str) -> None:
+    def drop(self, here: CallScope, time: TimerTime, name: str) -> None:
         """Forget a timer of the key; nothing happens where it is not set."""
         timer = (time, here.key, name)
         if timer in self._kept:
@@ -101,11 +105,11 @@ class TimerQueue:
         kept = self._kept.get((time, key, name))
         return None if kept is None else instant(kept[0])
 
-    def now_at(self, here: Here, time: TimerTime) -> datetime:
+    def now_at(self, here: CallScope, time: TimerTime) -> datetime:
         """Return when a call happens in a time; ValueError where there is no event time."""
         if time == "processing":
             return self._clock()
-        if here.floor is None and here.happened is not None:
+        if here.firing is None and here.happened is not None:
             return instant(here.happened)
         reached = self.event_time.micros if here.reached is None else here.reached
         if reached is None:
@@ -209,7 +213,7 @@ class TimerQueue:
         self._kept[timer] = (at, bytes(payload))
         self._push(timer, at)
 
-    def _remember(self, here: Here, timer: _Id) -> None:
+    def _remember(self, here: CallScope, timer: _Id) -> None:
         here.undo.append((self, timer, self._kept.get(timer)))
         self._changed.add(timer)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.core.graph.parts import Service
 from penstock.core.graph.signature import Signature, method, read_definition
-from penstock.core.graph.state import Here, Opening
+from penstock.core.graph.state import CallScope, Opening
 from penstock.core.graph.timer import Timers
 from penstock.services.state.states import States
 
@@ -46,7 +46,7 @@ def make_subject(service: Service) -> Any:
         ) from error
 
 
-def bind_calls(subject: Any, states: States, here: Here) -> Calls:
+def bind_calls(subject: Any, states: States, here: CallScope) -> Calls:
     """Return what to call of the user's code, with states and timers that point to ``here``."""
     process, on_timer = method(subject), method(subject, "on_timer")
     if process is None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.backbone.client.logrecord import RawRecord
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Service
-from penstock.core.graph.state import Here
+from penstock.core.graph.state import CallScope
 from penstock.core.graph.timer import TimerTime
 from penstock.errors import DataError, PenstockError, UserCodeError
 from penstock.services.step.calls import Calls, bind_calls
@@ -26,7 +26,7 @@ from penstock.services.step.lanes import AFTER, RECORD, Item, Lane, Lanes, Place
 from penstock.services.step.outputs import Send
 from penstock.services.step.reactions import Hold
 from penstock.services.step.step import Clock, Step
-from penstock.services.usererrors import TookTooLongError, is_users, told
+from penstock.services.usererrors import TookTooLongError, describe_error, is_users
 
 if TYPE_CHECKING:
     from penstock.services.state.shelf import Shelf
@@ -43,7 +43,7 @@ _WAITING = 4
 class _Frame:
     """A call under way: its key, its states, what takes it back."""
 
-    here: Here
+    here: CallScope
     calls: Calls
 
 
@@ -155,7 +155,7 @@ class AsyncStep(Step):
         except SystemExit as error:
             # A task that the user's code left running: no record is to blame, and the process must
             # not end as if it had been asked to.
-            text = f"{self._service.name} left a task running that {told(error)}"
+            text = f"{self._service.name} left a task running that {describe_error(error)}"
             hint = "await it in process, or let it end well"
             raise UserCodeError(
                 text, topic=self._changelog, partition=self._number, offset=-1, hint=hint
@@ -257,7 +257,7 @@ class AsyncStep(Step):
     async def _one(self, frame: _Frame, item: Item, batch: _Batch) -> None:
         """Make one call; what it raises is the item's, unless it is we who end it."""
         here = frame.here
-        here.key, here.floor = item.key or b"", item.due
+        here.key, here.firing = item.key or b"", item.due
         here.happened, here.reached = item.happened, item.reached
         here.undo.clear()
         try:
@@ -353,7 +353,7 @@ class AsyncStep(Step):
         return self._runner.run(self._within(result))
 
     def _frame(self) -> _Frame:
-        here = Here()
+        here = CallScope()
         return _Frame(here, bind_calls(self._subject, self.states, here))
 
 

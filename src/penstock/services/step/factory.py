@@ -23,10 +23,10 @@ from penstock.services.step.tally import Tally
 if TYPE_CHECKING:
     from penstock.services.state.shelf import Shelf
 
-__all__ = ["Kept", "Stepper", "make_copy", "make_step"]
+__all__ = ["ChangelogState", "Stepper", "make_copy", "make_step"]
 
 
-class Kept(Protocol):
+class ChangelogState(Protocol):
     """What a step remembers, as its changelog knows it."""
 
     @property
@@ -75,7 +75,7 @@ class Stepper(Protocol):
         """What failed and waits to be tried again."""
 
     @property
-    def states(self) -> Kept:
+    def states(self) -> ChangelogState:
         """What goes to the changelog and comes back from it."""
 
     @property
@@ -137,7 +137,7 @@ def make_step(
     return kind(graph, service, clock=clock, shelf=shelf, waits=waits)
 
 
-def make_copy(graph: Graph, service: Service, *, clock: Clock, shelf: "Shelf") -> Kept:
+def make_copy(graph: Graph, service: Service, *, clock: Clock, shelf: "Shelf") -> ChangelogState:
     """Return what puts the changelog of a share that another worker has on a shelf."""
     if service.aggregation is not None:
         return PaneState(shelf)

@@ -15,7 +15,7 @@ from penstock.core.graph.graph import Graph
 from penstock.core.graph.panes import pane_destination, rollup_of
 from penstock.core.graph.parts import Service
 from penstock.core.panes.arrivals import Arrivals
-from penstock.core.panes.bucket import Bucket, Given
+from penstock.core.panes.bucket import Bucket, BucketOutput
 from penstock.core.panes.panecounts import AHEAD, LATE, PANE_KINDS, pane_counts
 from penstock.core.records.codec import JsonCodec
 from penstock.core.rollup.declaration import declaration_of, refuse_changed
@@ -181,7 +181,7 @@ class PaneStep:
                 break
         return not bucket.pending
 
-    def _send(self, given: Given, send: Send) -> None:
+    def _send(self, given: BucketOutput, send: Send) -> None:
         for name, count in pane_counts(given).items():
             self._given[_FACTS[name]] += count
         self._see_times()

@@ -9,7 +9,7 @@ from penstock.core.graph.policy import Reaction, Retry
 from penstock.core.records.deadletter import Coordinates
 from penstock.errors import DataError, PenstockError, UserCodeError
 from penstock.services.step.retries import Retried, Retries
-from penstock.services.usererrors import told
+from penstock.services.usererrors import describe_error
 
 __all__ = ["Hold", "Reactions"]
 
@@ -70,7 +70,7 @@ class Reactions:
         if isinstance(error, DataError):
             return error
         return UserCodeError(
-            f"{self._service.name} {doing}{told(error)}",
+            f"{self._service.name} {doing}{describe_error(error)}",
             topic=place.topic,
             partition=place.partition,
             offset=place.offset,

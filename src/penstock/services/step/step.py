@@ -13,7 +13,7 @@ from penstock.backbone.client.logrecord import RawRecord
 from penstock.core.graph.data import Table
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Service
-from penstock.core.graph.state import Context, Here, Opening
+from penstock.core.graph.state import CallScope, Context, Opening
 from penstock.core.graph.timer import TimerTime
 from penstock.core.records.codec import JsonCodec
 from penstock.core.records.deadletter import Coordinates
@@ -28,7 +28,7 @@ from penstock.services.step.deadletters import DeadLetters
 from penstock.services.step.outputs import Outputs, Send
 from penstock.services.step.reactions import Hold, Reactions
 from penstock.services.step.tally import Tally
-from penstock.services.usererrors import LOG, coordinates_of, is_users, told
+from penstock.services.usererrors import LOG, coordinates_of, describe_error, is_users
 
 if TYPE_CHECKING:
     from penstock.services.state.shelf import Shelf
@@ -73,7 +73,7 @@ class Step:
             timers=self._timers,
             shelf=shelf,
         )
-        self._here = Here()
+        self._here = CallScope()
         self.tally = Tally()
         self._service = service
         self._clock = clock
@@ -136,7 +136,7 @@ class Step:
             except BaseException as error:
                 if not is_users(error):
                     raise
-                LOG.warning("close of %s %s", self._service.name, told(error))
+                LOG.warning("close of %s %s", self._service.name, describe_error(error))
 
     def wakes_at(self) -> datetime | None:
         """Return when :meth:`tick` has something to do; None: nothing waits for the clock."""
@@ -273,7 +273,7 @@ class Step:
         fired = False
         while (due := timers.pop(time, until)) is not None:
             fired = True
-            here.key, here.floor = due.key, due
+            here.key, here.firing = due.key, due
             here.undo.clear()
             try:
                 sent = self._outputs.of(self._done(call(timers.told(due))))
@@ -287,7 +287,7 @@ class Step:
             if monotonic() >= self.deadline:
                 self._left = True
                 break
-        here.floor = None
+        here.firing = None
         return fired
 
     def _fail_timer(self, due: Due, error: BaseException, send: Send) -> bool:

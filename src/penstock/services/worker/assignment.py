@@ -25,7 +25,7 @@ from penstock.errors import FencedError, PenstockError, TransientError
 from penstock.services.step.retries import Retried
 from penstock.services.step.tally import total
 from penstock.services.usererrors import LOG
-from penstock.services.worker.takeover import Ground, MarkingDelivery, Takeover
+from penstock.services.worker.takeover import MarkingDelivery, Takeover, TaskFactory
 from penstock.services.worker.task import Task
 
 __all__ = ["MAX_FENCED", "Assignment", "Reader"]
@@ -73,7 +73,7 @@ class Assignment:
 
     def __init__(
         self,
-        ground: Ground,
+        ground: TaskFactory,
         *,
         share_of: Callable[[Partition], str],
         settings: ServiceSettings,

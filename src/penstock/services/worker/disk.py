@@ -12,7 +12,7 @@ from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Service
 from penstock.errors import TransientError
 from penstock.services.state.codec import spec_identity
-from penstock.services.step.factory import Kept, make_copy
+from penstock.services.step.factory import ChangelogState, make_copy
 from penstock.services.worker.task import Task
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Disk:
             if not task.dirty:
                 task.restored(end, complete=True)
 
-    def _copy(self, number: int) -> "tuple[Shelf, Kept] | None":
+    def _copy(self, number: int) -> "tuple[Shelf, ChangelogState] | None":
         """Open the copy of a share, and what takes its changelog; None where another has it."""
         from penstock.services.state.shelf import open_copy
 

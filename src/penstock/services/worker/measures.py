@@ -3,7 +3,7 @@
 from penstock.backbone.client.logrecord import Partition
 from penstock.core.status.histogram import Histogram
 
-__all__ = ["Measures", "Rising", "Skipped"]
+__all__ = ["Measures", "MonotonicCounter", "Skipped"]
 
 
 class Skipped:
@@ -26,7 +26,7 @@ class Skipped:
         self._last[partition] = (start, end)
 
 
-class Rising:
+class MonotonicCounter:
     """Counts over the tasks that are here now, kept from falling when one goes.
 
     Prometheus takes a counter that falls for one that began anew, and counts all of it again.

@@ -5,7 +5,7 @@ from math import inf
 
 from penstock.core.settings.settings import ServiceSettings
 
-__all__ = ["Pace", "Portion", "longest_interval", "longest_slice"]
+__all__ = ["CommitSchedule", "Portion", "longest_interval", "longest_slice"]
 
 _PARTS = 4
 """Waiting for a commit, and the work before it, each take at most so small a part of a time-out."""
@@ -48,7 +48,7 @@ class Portion:
             self.count = min(self._most, 2 * self.count)
 
 
-class Pace:
+class CommitSchedule:
     """Chooses the moment of the next commit, in seconds of a clock that never goes back.
 
     A worker with a backlog commits an ``interval`` after the first record: commits cost, and nobody

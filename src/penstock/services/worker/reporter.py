@@ -18,7 +18,7 @@ from penstock.core.status.exposition import series
 from penstock.core.status.report import Counts, PartReport, PartState
 from penstock.errors import PenstockError, TransientError, UserCodeError
 from penstock.services.usererrors import LOG
-from penstock.services.worker.measures import Rising
+from penstock.services.worker.measures import MonotonicCounter
 from penstock.services.worker.stalls import slow_call
 from penstock.services.worker.worker import Worker
 
@@ -56,7 +56,7 @@ class Reporter:
         self._thread = threading.Thread(target=self._run, name=f"{service.name}-report")
         self._degraded_at: datetime | None = None
         self._rates = _Rates()
-        self._rising = Rising()
+        self._rising = MonotonicCounter()
 
     def __enter__(self) -> Self:
         self._thread.start()

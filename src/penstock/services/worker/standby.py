@@ -13,7 +13,7 @@ from penstock.backbone.topics.range import Offset
 from penstock.backbone.topics.topics import Topics
 from penstock.errors import ConfigurationError, PenstockError
 from penstock.services.state.shelf import Shelf
-from penstock.services.step.factory import Kept
+from penstock.services.step.factory import ChangelogState
 from penstock.services.usererrors import LOG
 
 __all__ = ["Standby"]
@@ -32,7 +32,7 @@ worker of this host that has just lost the share closes it, one that runs it doe
 class _Copy:
     """The copy of one share, and what takes its changelog."""
 
-    def __init__(self, shelf: Shelf, kept: Kept) -> None:
+    def __init__(self, shelf: Shelf, kept: ChangelogState) -> None:
         self.shelf = shelf
         self.kept = kept
 
@@ -56,7 +56,7 @@ class Standby:
         connection: Connection,
         changelog: str,
         *,
-        open_copy: Callable[[int], tuple[Shelf, Kept] | None],
+        open_copy: Callable[[int], tuple[Shelf, ChangelogState] | None],
     ) -> None:
         self.records = 0
         """How many records of changelogs were read."""

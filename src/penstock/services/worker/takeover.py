@@ -34,7 +34,7 @@ from penstock.services.state.positions import Input
 from penstock.services.usererrors import LOG
 from penstock.services.worker.task import Delivery, Task
 
-__all__ = ["FIRST_DELAY", "LONGEST_DELAY", "Ground", "MarkingDelivery", "Takeover", "delays"]
+__all__ = ["FIRST_DELAY", "LONGEST_DELAY", "MarkingDelivery", "Takeover", "TaskFactory", "delays"]
 
 FIRST_DELAY = timedelta(milliseconds=100)
 LONGEST_DELAY = timedelta(seconds=5)
@@ -57,7 +57,7 @@ class MarkingDelivery(Delivery, Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
+class TaskFactory:
     """What the tasks of one service stand on."""
 
     connection: Connection
@@ -96,7 +96,7 @@ class Takeover:
 
     def __init__(
         self,
-        ground: Ground,
+        ground: TaskFactory,
         share: str,
         *,
         starts: Offsets,

@@ -30,9 +30,9 @@ from penstock.services.worker.delivery import AtLeastOnce, AtMostOnce, ExactlyOn
 from penstock.services.worker.disk import Disk
 from penstock.services.worker.isolation import Care
 from penstock.services.worker.measures import Measures
-from penstock.services.worker.pace import Pace, Portion, longest_interval, longest_slice
+from penstock.services.worker.pace import CommitSchedule, Portion, longest_interval, longest_slice
 from penstock.services.worker.statedelivery import StateAtLeastOnce, StateAtMostOnce
-from penstock.services.worker.takeover import LONGEST_DELAY, Ground, MarkingDelivery, delays
+from penstock.services.worker.takeover import LONGEST_DELAY, MarkingDelivery, TaskFactory, delays
 from penstock.services.worker.task import Delivery, Task, share_of, transactional_id
 
 __all__ = ["MAX_TAKEOVERS", "Worker"]
@@ -202,7 +202,7 @@ class Worker:
 
     def _loop(self, consumer: Consumer) -> None:
         settings = self._settings
-        pace = Pace(self._commit_interval())
+        pace = CommitSchedule(self._commit_interval())
         portion = self._portion()
         tick_at = snapshot_at = 0.0
         asked = monotonic()
@@ -419,9 +419,9 @@ class Worker:
         limit = self._settings.outgoing_records
         return any(task.uncommitted >= limit for task in self.assignment.tasks())
 
-    def _ground(self) -> Ground:
+    def _ground(self) -> TaskFactory:
         stateful = self._service.keeps_state
-        return Ground(
+        return TaskFactory(
             connection=self._connection,
             changelog=self._graph.changelog(self._service).name if stateful else None,
             deliver=self._deliver,

@@ -10,7 +10,7 @@ from penstock.cli.session import Session
 from penstock.cli.status.overview import look
 from penstock.cli.supervision.board import Board
 from penstock.cli.supervision.plan import Unit
-from penstock.cli.supervision.presence import known
+from penstock.cli.supervision.presence import announce_run
 from penstock.core.status.report import PartReport
 from penstock.machine.ports import free_ports
 from penstock.machine.process.registry import Registry
@@ -28,7 +28,7 @@ def run(tmp_path):
         board = Board([Unit("0", "service", (part,))], clock=lambda: 0.0)
         board.take(PartReport(part=part, kind="service", state="running", at=0.0), process="0")
         notes = []
-        return known(session, board, command="run", note=notes.append), notes
+        return announce_run(session, board, command="run", note=notes.append), notes
 
     return known_run
 

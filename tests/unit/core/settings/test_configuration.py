@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.core.settings.configuration import Given, Layer, LayerName, resolve
+from penstock.core.settings.configuration import GivenValue, Layer, LayerName, resolve
 from penstock.core.settings.keys import find_key, known_keys, read_value, shown, variable_of
 from penstock.core.settings.settings import Secret, Settings
 from penstock.errors import ConfigurationError
@@ -12,7 +12,8 @@ HIDDEN = "hunter2"
 
 def layer(name: LayerName, **given: object) -> Layer:
     return Layer(
-        name, {key.replace("__", "."): Given(value, f"{name}!") for key, value in given.items()}
+        name,
+        {key.replace("__", "."): GivenValue(value, f"{name}!") for key, value in given.items()},
     )
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from penstock.core.records.schema import Field, Scalar, Schema
 from penstock.errors import ConfigurationError
-from penstock.pipelines.program.identity import Identity, Said, refuse
+from penstock.pipelines.program.identity import DeclaredData, Identity, refuse
 
 
 def said(name="words", kind="stream", **fields):
@@ -12,7 +12,7 @@ def said(name="words", kind="stream", **fields):
         name="Word",
         fields=tuple(Field(name=each, type=Scalar(kind)) for each, kind in fields.items()),
     )
-    return Said(name=name, kind=kind, schema=schema)
+    return DeclaredData(name=name, kind=kind, schema=schema)
 
 
 COUNTED = Identity(

@@ -5,7 +5,7 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.core.graph.state import Here, StateSpec
+from penstock.core.graph.state import CallScope, StateSpec
 from penstock.services.state.instants import micros
 from penstock.services.state.shelf import open_shelf
 from penstock.services.state.states import States
@@ -17,7 +17,7 @@ class Subject(States):
 
     def __init__(self, shelf=None, *, specs, clock):
         super().__init__(specs, changelog="changelog", clock=clock or ManualClock(), shelf=shelf)
-        self.here = Here()
+        self.here = CallScope()
         self.given = self.handles(self.here)
 
     def at(self, key):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.core.graph.state import Here, StateSpec
+from penstock.core.graph.state import CallScope, StateSpec
 from penstock.errors import ConfigurationError, TransientError
 from penstock.services.state import shelf as shelf_module
 from penstock.services.state import shelved
@@ -31,7 +31,7 @@ class Subject(States):
 
     def __init__(self, shelf=None, *, specs=SPECS, clock=None):
         super().__init__(specs, changelog="changelog", clock=clock or ManualClock(), shelf=shelf)
-        self.here = Here()
+        self.here = CallScope()
         self.given = self.handles(self.here)
 
     def at(self, key):

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.graph.state import Here, StateSpec
+from penstock.core.graph.state import CallScope, StateSpec
 from penstock.errors import ConfigurationError
 from penstock.services.state.codec import MARKER_KEY
 from penstock.services.state.states import States
@@ -16,7 +16,7 @@ class Subject(States):
 
     def __init__(self, *specs, clock=CLOCK):
         super().__init__(specs, changelog="app.count.changelog", clock=clock)
-        self.here = Here()
+        self.here = CallScope()
         self.given = self.handles(self.here)
 
     def at(self, key):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import App, record
-from penstock.core.graph.state import Here
+from penstock.core.graph.state import CallScope
 from penstock.services.state.eventtime import EventTime
 from penstock.services.state.instants import instant, micros
 from penstock.services.state.states import States
@@ -39,9 +39,9 @@ def at(seconds):
     return NOW_AT + timedelta(seconds=seconds)
 
 
-def here_at(key, *, floor=None):
-    here = Here()
-    here.key, here.floor = key, floor
+def here_at(key, *, firing=None):
+    here = CallScope()
+    here.key, here.firing = key, firing
     return here
 
 
@@ -109,7 +109,7 @@ def test_a_timer_set_by_a_timer_must_be_later_so_that_a_chain_gets_on():
     subject = queue()
     put(subject, b"a", "x", 1)
     due = subject.pop("event", micros(at(5)))
-    here = here_at(b"a", floor=due)
+    here = here_at(b"a", firing=due)
     with pytest.raises(ValueError, match="must be due after 'x'"):
         put(subject, b"a", "y", 1, here=here)
     put(subject, b"a", "y", 2, here=here)
@@ -121,8 +121,8 @@ def test_a_stream_without_event_time_has_no_event_timers():
     with pytest.raises(ValueError, match="no record here has an event time"):
         put(subject, b"a", "x", 1)
     with pytest.raises(ValueError, match="has had an event time"):
-        subject.now_at(Here(), "event")
-    assert subject.now_at(Here(), "processing") == NOW_AT
+        subject.now_at(CallScope(), "event")
+    assert subject.now_at(CallScope(), "processing") == NOW_AT
 
 
 @pytest.mark.parametrize("payload", [{1, 2}, (1, 2), float("nan"), object()])
@@ -183,7 +183,7 @@ def test_timers_rebuilt_from_their_changelog_are_the_timers_that_were_set(steps)
 
 
 def test_a_timer_takes_about_400_bytes():
-    queue, here = TimerQueue(EventTime([]), clock=lambda: NOW_AT), Here()
+    queue, here = TimerQueue(EventTime([]), clock=lambda: NOW_AT), CallScope()
     tracemalloc.start()
     try:
         for number in range(5000):

@@ -10,7 +10,7 @@ from penstock.core.settings.settings import ServiceSettings
 from penstock.core.status.report import Counts
 from penstock.errors import ConfigurationError, FencedError, TransientError
 from penstock.services.worker.assignment import Assignment
-from penstock.services.worker.takeover import Ground
+from penstock.services.worker.takeover import TaskFactory
 from penstock.services.worker.task import Task, share_of
 from penstock.testing.memorylog import MemoryDelivery, MemoryLog
 
@@ -114,7 +114,7 @@ class Bench:
         self.refusal = None
         self.reader = Reader({ZERO: 0, ONE: 0})
         self.assignment = Assignment(
-            Ground(
+            TaskFactory(
                 connection=None,
                 changelog=None,
                 deliver=self.deliver,

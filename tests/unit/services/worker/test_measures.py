@@ -1,4 +1,4 @@
-from penstock.services.worker.measures import Measures, Rising, Skipped
+from penstock.services.worker.measures import Measures, MonotonicCounter, Skipped
 
 
 def test_an_offset_that_is_skipped_twice_is_counted_once():
@@ -24,7 +24,7 @@ def test_what_was_skipped_is_in_the_metrics():
 
 
 def test_counts_of_tasks_that_come_and_go_never_fall():
-    rising = Rising()
+    rising = MonotonicCounter()
     counts = (3, 10, 4, 4, 9, 0)
     assert [rising.never_less("panes", count) for count in counts] == [3, 10, 10, 10, 15, 15]
     assert rising.never_less("other", 1) == 1

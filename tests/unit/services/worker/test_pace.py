@@ -2,22 +2,22 @@ from datetime import timedelta
 from math import inf
 
 from penstock.core.settings.settings import ServiceSettings
-from penstock.services.worker.pace import Pace, Portion, longest_interval, longest_slice
+from penstock.services.worker.pace import CommitSchedule, Portion, longest_interval, longest_slice
 
 
 def test_nothing_is_committed_before_there_is_something():
-    assert Pace(0.1).commit_at == inf
+    assert CommitSchedule(0.1).commit_at == inf
 
 
 def test_the_first_record_after_a_quiet_time_is_committed_at_once():
-    pace = Pace(0.1)
+    pace = CommitSchedule(0.1)
     pace.committed(began=1.0, ended=1.01)
     pace.took(5.0, backlog=False)
     assert pace.commit_at == 5.0
 
 
 def test_who_keeps_up_commits_an_interval_after_the_last_commit_began():
-    pace = Pace(0.1)
+    pace = CommitSchedule(0.1)
     pace.committed(began=1.0, ended=1.02)
     pace.took(1.03, backlog=False)
     pace.took(1.05, backlog=False)
@@ -25,14 +25,14 @@ def test_who_keeps_up_commits_an_interval_after_the_last_commit_began():
 
 
 def test_half_an_interval_is_left_for_work_however_long_commits_take():
-    pace = Pace(0.1)
+    pace = CommitSchedule(0.1)
     pace.committed(began=1.0, ended=1.5)
     pace.took(1.5, backlog=False)
     assert pace.commit_at == 1.55
 
 
 def test_who_is_behind_commits_in_large_pieces():
-    pace = Pace(0.1)
+    pace = CommitSchedule(0.1)
     pace.committed(began=1.0, ended=1.02)
     pace.took(5.0, backlog=True)
     assert pace.commit_at == 5.1
@@ -41,7 +41,7 @@ def test_who_is_behind_commits_in_large_pieces():
 
 
 def test_an_interval_of_minutes_is_kept_whatever_comes_meanwhile():
-    pace = Pace(45.0)
+    pace = CommitSchedule(45.0)
     pace.committed(began=1.0, ended=1.02)
     for second in range(2, 46):
         pace.took(float(second), backlog=second % 2 == 0)

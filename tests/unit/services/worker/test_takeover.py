@@ -6,7 +6,13 @@ import pytest
 
 from penstock import App, record
 from penstock.errors import FencedError, TransientError
-from penstock.services.worker.takeover import FIRST_DELAY, LONGEST_DELAY, Ground, Takeover, delays
+from penstock.services.worker.takeover import (
+    FIRST_DELAY,
+    LONGEST_DELAY,
+    Takeover,
+    TaskFactory,
+    delays,
+)
 from penstock.services.worker.task import Task
 from penstock.testing.memorylog import MemoryDelivery, MemoryLog
 
@@ -43,7 +49,7 @@ def ground(*outcomes):
             app.graph, look, number=0, starts=starts, delivery=delivery, clock=lambda: NOW_AT
         )
 
-    return Ground(connection=None, changelog=None, deliver=deliver, make_task=make_task)
+    return TaskFactory(connection=None, changelog=None, deliver=deliver, make_task=make_task)
 
 
 def test_the_task_begins_at_the_offsets_of_the_assignment():
