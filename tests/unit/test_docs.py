@@ -15,6 +15,7 @@ import pytest
 
 from penstock.cli.main import VERBS, make_parser
 from penstock.core.rules.check import check
+from penstock.core.settings.keys import known_keys, shown
 from penstock.core.status.exposition import CATALOGUE
 
 ROOT = Path(__file__).parents[2]
@@ -111,6 +112,33 @@ def test_every_link_leads_to_a_file_of_the_tree(page):
         if not target.startswith("#") and not (page.parent / target.partition("#")[0]).exists()
     ]
     assert gone == []
+
+
+def headings(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    text = FENCE.sub("", page.read_text())
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_into_a_page_leads_to_a_heading_of_it(page):
+    targets = [target for target in LINK.findall(page.read_text()) if "://" not in target]
+    parts = [target.partition("#") for target in targets]
+    gone = [
+        f"{path}#{anchor}"
+        for path, _, anchor in parts
+        if anchor and anchor not in headings(page.parent / path if path else page)
+    ]
+    assert gone == []
+
+
+def test_configuration_md_tells_of_every_setting_with_its_default_and_of_no_other():
+    text = (DOCS / "configuration.md").read_text()
+    told = dict(re.findall(r"^\| `([a-z_.]+)` \| (?:`(.*?)`)? ?\| [\w`]", text, re.MULTILINE))
+    empty = ("", {})
+    defaults = {key.name: shown(key.default) for key in known_keys().values()}
+    assert told == {name: "" if value in empty else str(value) for name, value in defaults.items()}
 
 
 def commands() -> Iterator[tuple[str, str]]:
