@@ -1,4 +1,4 @@
-"""A small HTTP server for pages made from memory: GET, one answer, and the connection ends.
+"""A small HTTP server for pages made from memory: GET or HEAD, one answer, the connection ends.
 
 Whoever may connect may also be slow, silent or many. So a request has a deadline from its first
 byte to the last of the answer, a head has a size, and there is room for so many connections: when
@@ -31,6 +31,7 @@ HEAD_BYTES = 8 << 10
 """The request line and the headers of one request."""
 LOOPBACK_NAMES = frozenset({LOOPBACK, "localhost", "::1"})
 
+_HEAD = "HEAD"
 _HEAD_END = b"\r\n\r\n"
 _WORDS = 3
 _PAUSE_SECONDS = 1.0
@@ -45,8 +46,11 @@ class Answer:
     kind: str
     body: bytes
 
-    def encoded(self) -> bytes:
-        """Return the answer as HTTP; nothing that a browser should guess at, run or keep."""
+    def encoded(self, *, with_body: bool = True) -> bytes:
+        """Return the answer as HTTP; nothing that a browser should guess at, run or keep.
+
+        An answer to HEAD is without its body, and says how long that would be.
+        """
         head = (
             f"HTTP/1.1 {self.status.value} {self.status.phrase}\r\n"
             f"Content-Type: {self.kind}\r\n"
@@ -55,7 +59,7 @@ class Answer:
             "Cache-Control: no-store\r\n"
             "Connection: close\r\n\r\n"
         )
-        return head.encode() + self.body
+        return head.encode() + (self.body if with_body else b"")
 
 
 Pages = Callable[[str], Answer]
@@ -76,9 +80,10 @@ def answered(head: bytes, pages: Pages, *, hosts: Collection[str]) -> Answer:
     if named and _host(named[0]) not in hosts:
         known = "a name of this machine, or one of http.hosts"
         return _refusal(HTTPStatus.MISDIRECTED_REQUEST, f"the host must be {known}")
-    if words[0] != "GET":
-        return _refusal(HTTPStatus.METHOD_NOT_ALLOWED, "only GET")
-    return pages(urlsplit(words[1]).path)
+    if words[0] not in {"GET", _HEAD}:
+        return _refusal(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD")
+    # Not urlsplit: a target that begins with // is a path, not the name of a host.
+    return pages(words[1].partition("?")[0].partition("#")[0])
 
 
 def _host(text: str) -> str:
@@ -172,7 +177,9 @@ class PageServer:
                     if not more:
                         return
                     head += more
-                await self._loop.sock_sendall(connection, self._answer(head).encoded())
+                with_body = not head.startswith(f"{_HEAD} ".encode())
+                answer = self._answer(head).encoded(with_body=with_body)
+                await self._loop.sock_sendall(connection, answer)
                 connection.shutdown(socket.SHUT_WR)
                 # What is closed with bytes unread is reset, and with it the answer.
                 while await self._loop.sock_recv(connection, HEAD_BYTES):

@@ -6,7 +6,6 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -159,8 +158,7 @@ class Child:
         self.stop()
 
     def _bound_log(self) -> None:
-        with suppress(OSError):  # a full disk is told by whoever needs it
-            bound_log(self.log, max_bytes=self._bounds.max_bytes, kept=self._bounds.kept)
+        bound_log(self.log, max_bytes=self._bounds.max_bytes, kept=self._bounds.kept)
 
     def _started(self) -> "subprocess.Popen[bytes]":
         if self._process is None:

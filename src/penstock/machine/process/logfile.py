@@ -9,7 +9,6 @@ import os
 import shutil
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -23,12 +22,16 @@ def bound_log(log: Path, *, max_bytes: int, kept: int) -> bool:
     """Put aside what a log holds once that is ``max_bytes``; return whether it was.
 
     ``kept`` older files stay beside it, ``.1`` the newest, each with the last ``max_bytes`` of what
-    there was. OSError where the disk does not work.
+    there was. Where the disk does not work the log grows on: whoever needs the disk reports it.
     """
     try:
-        size = log.stat().st_size
-    except FileNotFoundError:
+        return _put_aside(log, max_bytes, kept)
+    except OSError:
         return False
+
+
+def _put_aside(log: Path, max_bytes: int, kept: int) -> bool:
+    size = log.stat().st_size
     if size < max_bytes:
         return False
     for number in range(kept, 1, -1):
@@ -85,5 +88,4 @@ class LogWatch:
     def _run(self) -> None:
         while not self._stop.wait(_LOOK_SECONDS):
             for log in self._logs:
-                with suppress(OSError):  # a full disk is told by whoever needs it
-                    bound_log(log, max_bytes=self._max_bytes, kept=self._kept)
+                bound_log(log, max_bytes=self._max_bytes, kept=self._kept)

@@ -124,6 +124,9 @@ def test_a_request_has_a_deadline_however_it_drips(monkeypatch):
         (b"GET /status HTTP/1.1\r\nHost: [::1\r\n\r\n", 421),
         (b"GET /status HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n", 400),
         (b"GET http://evil.example/status HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
+        (b"GET //[ HTTP/1.1\r\nHost: localhost\r\n\r\n", 404),
+        (b"GET //status HTTP/1.1\r\nHost: localhost\r\n\r\n", 404),
+        (b"GET /status?[#a HTTP/1.1\r\nHost: localhost\r\n\r\n", 200),
         (b"POST /status HTTP/1.1\r\nHost: localhost\r\n\r\n", 405),
         (b"\x16\x03\x01\r\n\r\n", 400),
         (b"GET /" + b"x" * HEAD_BYTES + b" HTTP/1.1\r\n\r\n", 431),
@@ -137,6 +140,22 @@ def test_only_a_short_request_for_a_name_of_this_machine_is_answered(head, code)
         answer = all_of(connection)
         assert answer.startswith(b"HTTP/1.1 %d " % code)
         assert b"\x1b" not in answer
+
+
+@pytest.mark.parametrize(
+    "path", [b"/status", b"/metrics", b"/health", b"/else", b"/status HTTP/9 x"]
+)
+def test_head_is_answered_as_get_without_the_body(path):
+    answers = {}
+    with StatusPage(lambda: status("running"), port=0) as page:
+        for method in (b"GET", b"HEAD"):
+            with connect(page) as connection:
+                connection.sendall(method + b" " + path + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                answers[method] = all_of(connection).partition(b"\r\n\r\n")
+    head, end, body = answers[b"GET"]
+    assert body
+    assert f"Content-Length: {len(body)}".encode() in head
+    assert answers[b"HEAD"] == (head, end, b"")
 
 
 def test_a_status_that_cannot_be_told_is_an_error_and_the_page_goes_on():

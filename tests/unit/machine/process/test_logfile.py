@@ -32,6 +32,14 @@ def test_a_log_within_its_bound_or_not_there_is_left_alone(tmp_path):
     assert log.read_bytes() == LINE
 
 
+def test_a_log_that_cannot_be_put_aside_is_left_as_it_is(tmp_path):
+    log = tmp_path / "a.log"
+    log.write_bytes(LINE * 10)
+    (tmp_path / "a.log.1").mkdir()
+    assert not bound_log(log, max_bytes=500, kept=1)
+    assert log.read_bytes() == LINE * 10
+
+
 def test_without_older_files_it_is_only_emptied(tmp_path):
     log = tmp_path / "a.log"
     log.write_bytes(LINE * 10)
