@@ -85,7 +85,20 @@ def test_the_application_on_the_front_page_runs_and_has_no_problems(module):
 
 @pytest.mark.parametrize(
     "page",
-    [DOCS / f"{page}.md" for page in ("history", "lake", "records", "services", "windows")],
+    [
+        DOCS / f"{page}.md"
+        for page in (
+            "expressions",
+            "history",
+            "lake",
+            "records",
+            "services",
+            "state",
+            "testing",
+            "timers",
+            "windows",
+        )
+    ],
     ids=lambda page: page.name,
 )
 def test_the_python_of_other_pages_runs_and_gives_what_they_say(page, module):
