@@ -7,7 +7,7 @@ from standings import declare_standings, declare_winning
 from views import Views
 from windows import declare_clock_windows, declare_windows
 
-from penstock import App
+from penstock import App, EventTime
 
 __all__ = ["CLOSED_BY_WATERMARK", "EVENTS", "FED_BY", "QUERIES", "nexmark"]
 
@@ -28,7 +28,9 @@ def nexmark(*, partitions: int = 2, disorder: str = "10s", once: bool = True) ->
     events that come twice count once.
     """
     app = App("nexmark")
-    events = app.stream(EVENTS, Event, partitions=partitions, disorder=disorder)
+    events = app.stream(
+        EVENTS, Event, partitions=partitions, event_time=EventTime(disorder=disorder)
+    )
     views = Views(events, once)
     declare_each_bid(app, views)
     declare_lakes(app, views)

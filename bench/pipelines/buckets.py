@@ -20,17 +20,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock import (
-    App,
-    after_count,
-    count,
-    every_record,
-    fixed,
-    mean,
-    on_watermark,
-    record,
-    retracting,
-)
+from penstock import App, EventTime, record
+from penstock.aggregates import count, mean
 from penstock.core.graph.panes import rollup_of
 from penstock.core.panes.aggregates import Count
 from penstock.core.panes.arrivals import Arrivals, unpack_arrivals
@@ -46,6 +37,8 @@ from penstock.pipelines.rollups.combining import BUCKET, PAYLOAD, PreShuffleComb
 from penstock.pipelines.rollups.frame import AHEAD, CLOCK, OFFSET, PARTITION, TIME, group, value
 from penstock.pipelines.rollups.gcpause import collection_paused
 from penstock.pipelines.rollups.processor import DUE_KEYS, outgoing, told
+from penstock.triggers import after_count, every_record, on_watermark
+from penstock.windows import fixed, retracting
 
 BATCHES, BUCKETS, PARTITIONS = 5, (0, 1), 2
 SECOND = 1_000_000
@@ -61,7 +54,9 @@ class Reading:
 
 def declared(records: int, keys: int, windows: int) -> tuple[Rollup, Destination]:
     app = App("bench")
-    readings = app.stream("readings", Reading, partitions=2, disorder="2s", follows="newest")
+    readings = app.stream(
+        "readings", Reading, partitions=2, event_time=EventTime(disorder="2s", follows="newest")
+    )
     early = after_count(max(1, records // (keys * windows * 2)))
     panes = (
         readings.window(fixed("10s"), by="device", lateness="1m")

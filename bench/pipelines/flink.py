@@ -36,10 +36,13 @@ from ground import (
 )
 from pyspark.sql import DataFrame
 
-from penstock import App, count, fixed, mean, on_watermark, record
+from penstock import App, EventTime, record
+from penstock.aggregates import count, mean
 from penstock.core.graph.parts import Pipeline
 from penstock.pipelines.execution.plan import output_of
 from penstock.pipelines.gate.reading import RECORDS_PER_BATCH, observed_name, records
+from penstock.triggers import on_watermark
+from penstock.windows import fixed
 
 SIZES = {"small": 2_000_000, "large": 6_000_000}
 QUICK_SHARE = 4
@@ -62,7 +65,9 @@ def application() -> App:
     app = App("bench")
     out = app.stream("fahrenheit", Fahrenheit)
     for topic in SIZES:
-        readings = app.stream(topic, Reading, partitions=2, disorder="2s", follows="newest")
+        readings = app.stream(
+            topic, Reading, partitions=2, event_time=EventTime(disorder="2s", follows="newest")
+        )
         windowed = readings.window(fixed("10s"), by="device", lateness="1m").trigger(on_watermark())
         results = windowed.aggregate(celsius=mean("celsius"), readings=count())
         app.stream(f"{topic}.window", results)

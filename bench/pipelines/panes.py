@@ -18,17 +18,11 @@ from ground import Ground, Load, Reading, declared, fill, readings_of, sparked, 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from penstock import (
-    App,
-    after_count,
-    count,
-    every_record,
-    fixed,
-    mean,
-    on_watermark,
-    retracting,
-)
+from penstock import App, EventTime
+from penstock.aggregates import count, mean
 from penstock.pipelines.sink.destination import rows_writer
+from penstock.triggers import after_count, every_record, on_watermark
+from penstock.windows import fixed, retracting
 
 BATCHES = 5
 """How many batches a run has; the first is not measured."""
@@ -36,7 +30,9 @@ BATCHES = 5
 
 def application(load: Load) -> App:
     app = App("bench")
-    readings = app.stream("readings", Reading, partitions=2, disorder="2s", follows="newest")
+    readings = app.stream(
+        "readings", Reading, partitions=2, event_time=EventTime(disorder="2s", follows="newest")
+    )
     windowed = readings.window(fixed("10s"), by="device", lateness="1m")
     results = {"celsius": mean("celsius"), "readings": count()}
     app.stream("native", windowed.trigger(on_watermark()).aggregate(**results))

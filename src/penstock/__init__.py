@@ -1,4 +1,9 @@
-"""Penstock: a fast data platform in Python, on Kafka and Spark."""
+"""Penstock: a fast data platform in Python, on Kafka and Spark.
+
+Declare an application with :class:`App` and the names of this module. Windowed aggregations are
+written with the words of ``penstock.windows``, ``penstock.triggers`` and ``penstock.aggregates``;
+``penstock.connectors`` has the ways into an application, ``penstock.testing`` the test kit.
+"""
 
 from penstock.core.app import App, delete, feedback, micro_batch, real_time, send
 from penstock.core.graph.data import Output
@@ -6,49 +11,14 @@ from penstock.core.graph.policy import on_error, retry
 from penstock.core.graph.state import Context, ListState, MapState, Opening, State, ttl
 from penstock.core.graph.timer import Timer, Timers
 from penstock.core.records.days import day
+from penstock.core.records.eventtime import EventTime
 from penstock.core.records.record import record
 from penstock.core.records.schema import limits
-from penstock.core.rollup.aggregation import (
-    accumulating,
-    approximate_distinct,
-    collect,
-    combine,
-    count,
-    discarding,
-    distinct,
-    first,
-    last,
-    maximum,
-    mean,
-    minimum,
-    quantile,
-    retracting,
-    top,
-    total,
-    variance,
-)
-from penstock.core.rollup.windowing import (
-    after_count,
-    after_delay,
-    all_of,
-    any_of,
-    counted,
-    every,
-    every_record,
-    everything,
-    fixed,
-    in_order,
-    never,
-    on_watermark,
-    repeat,
-    sessions,
-    sliding,
-    until,
-)
 
 __all__ = [
     "App",
     "Context",
+    "EventTime",
     "ListState",
     "MapState",
     "Opening",
@@ -56,50 +26,17 @@ __all__ = [
     "State",
     "Timer",
     "Timers",
-    "accumulating",
-    "after_count",
-    "after_delay",
-    "all_of",
-    "any_of",
-    "approximate_distinct",
-    "collect",
-    "combine",
-    "count",
-    "counted",
     "day",
     "delete",
-    "discarding",
-    "distinct",
-    "every",
-    "every_record",
-    "everything",
     "feedback",
-    "first",
-    "fixed",
-    "in_order",
-    "last",
     "limits",
-    "maximum",
-    "mean",
     "micro_batch",
-    "minimum",
-    "never",
     "on_error",
-    "on_watermark",
-    "quantile",
     "real_time",
     "record",
-    "repeat",
-    "retracting",
     "retry",
     "send",
-    "sessions",
-    "sliding",
-    "top",
-    "total",
     "ttl",
-    "until",
-    "variance",
 ]
 
 __version__ = "0.1.0"

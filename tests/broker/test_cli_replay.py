@@ -8,7 +8,9 @@ from penstock.backbone.log.reader import LogReader
 from penstock.cli.main import main
 
 APP = """
-from penstock import App, State, count as number_of, fixed, on_error, record, retry
+from penstock import App, State, on_error, record, retry
+from penstock.aggregates import count as number_of
+from penstock.windows import fixed
 from penstock.connectors import keyboard
 
 app = App("{name}")

@@ -12,7 +12,8 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from penstock import App, fixed, record, total
+from penstock import App, EventTime, record
+from penstock.aggregates import total
 from penstock.backbone.log.producer import Producer
 from penstock.backbone.log.reader import LogReader
 from penstock.backbone.log.transactions import TransactionalProducer
@@ -23,6 +24,7 @@ from penstock.services.state.states import States
 from penstock.services.step.factory import make_copy
 from penstock.services.worker.standby import Standby
 from penstock.testing.clock import ManualClock
+from penstock.windows import fixed
 
 kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("service_worker.py"))))
 KEYS = 2000
@@ -135,7 +137,9 @@ def test_windows_on_a_disk_go_on_after_a_restart_with_what_they_held(
 ):
     caplog.set_level(logging.INFO, logger="penstock.services")
     app = App(topic.name("app"))
-    readings = app.stream(f"{app.name}.readings", Reading, disorder="1h", partitions=1)
+    readings = app.stream(
+        f"{app.name}.readings", Reading, event_time=EventTime(disorder="1h"), partitions=1
+    )
     declared = readings.window(fixed("1m"), by="device").aggregate(total=total("level"))
     panes = app.stream(f"{app.name}.panes", declared, on="services")
     Topics(kafka).declare(app.graph.topics())

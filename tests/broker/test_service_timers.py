@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock import App, State, Timer, Timers, record
+from penstock import App, EventTime, State, Timer, Timers, record
 from penstock.backbone.log.producer import Producer
 from penstock.backbone.log.reader import LogReader
 from penstock.backbone.topics.topics import Topics
@@ -57,8 +57,12 @@ def test_a_timer_by_the_clock_goes_off_without_any_record(kafka, app):
 
 def test_a_backlog_of_two_streams_sets_off_what_was_not_cancelled_in_time(kafka, topic):
     app = App(topic.name("app"))
-    orders = app.stream(f"{app.name}.orders", Order, idle_after="3s", partitions=1)
-    payments = app.stream(f"{app.name}.payments", Payment, idle_after="3s", partitions=1)
+    orders = app.stream(
+        f"{app.name}.orders", Order, event_time=EventTime(idle_after="3s"), partitions=1
+    )
+    payments = app.stream(
+        f"{app.name}.payments", Payment, event_time=EventTime(idle_after="3s"), partitions=1
+    )
     unpaid = app.stream(f"{app.name}.unpaid", Unpaid, partitions=1)
 
     @app.service(reads=(orders, payments), writes=unpaid, name="watch")

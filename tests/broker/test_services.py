@@ -10,13 +10,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock import App, Output, State, count, delete, fixed, on_error, record, retry
+from penstock import App, EventTime, Output, State, delete, on_error, record, retry
+from penstock.aggregates import count
 from penstock.backbone.log.groups import Groups
 from penstock.backbone.log.producer import Producer
 from penstock.backbone.log.reader import LogReader
 from penstock.backbone.topics.topics import Topics
 from penstock.errors import ConfigurationError
 from penstock.testing.deadletters import read_dead_letter
+from penstock.windows import fixed
 
 kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("service_worker.py"))))
 WORDS = ["to", "be", "or", "not", "to", "be", "that", "is", "the", "question"]
@@ -166,7 +168,9 @@ def test_windows_tell_their_watermark_and_how_far_it_is_behind(kafka, topic):
         at: datetime
 
     app = App(topic.name("app"))
-    readings = app.stream(f"{app.name}.readings", Reading, disorder="10s", partitions=1)
+    readings = app.stream(
+        f"{app.name}.readings", Reading, event_time=EventTime(disorder="10s"), partitions=1
+    )
     declared = readings.window(fixed("1m"), by="device").aggregate(readings=count())
     app.stream(f"{app.name}.panes", declared, on="services")
     Topics(kafka).declare(app.graph.topics())

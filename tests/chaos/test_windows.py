@@ -27,7 +27,10 @@ START_AT = datetime(2026, 1, 1, tzinfo=UTC)
 LIMIT_SECONDS = 150
 APP = """
 from datetime import datetime
-from penstock import App, count, every_record, fixed, on_watermark, record, total
+from penstock import App, EventTime, record
+from penstock.aggregates import count, total
+from penstock.triggers import every_record, on_watermark
+from penstock.windows import fixed
 
 app = App("windows")
 
@@ -37,7 +40,7 @@ class Reading:
     at: datetime
     level: int
 
-readings = app.stream("readings", Reading, disorder="1h")
+readings = app.stream("readings", Reading, event_time=EventTime(disorder="1h"))
 trigger = on_watermark(early=every_record(2), late=every_record())
 declared = readings.window(fixed("1m"), by="device", lateness="1h").trigger(trigger)
 results = declared.aggregate(n=count(), levels=total("level"))

@@ -19,7 +19,8 @@ from typing import Any
 from pane_match import PaneRow
 from pane_rows import row
 
-from penstock import App, collect, fixed, record
+from penstock import App, EventTime, record
+from penstock.aggregates import collect
 from penstock.backbone.client.connection import Connection
 from penstock.backbone.client.logrecord import RawRecord
 from penstock.backbone.declare import declare_application
@@ -37,6 +38,7 @@ from penstock.services.step.panes import PaneStep
 from penstock.services.worker.delivery import ExactlyOnce
 from penstock.services.worker.task import Task
 from penstock.testing.broker import temporary_broker
+from penstock.windows import fixed
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DISORDER = timedelta(days=1)
@@ -76,7 +78,9 @@ class ServiceEngine:
     ) -> None:
         app = App(name)
         self._disk = disk
-        self._elements = app.stream(f"{name}.elements", Element, partitions=1, disorder=DISORDER)
+        self._elements = app.stream(
+            f"{name}.elements", Element, partitions=1, event_time=EventTime(disorder=DISORDER)
+        )
         windowed = replace(self._elements.window(fixed("1s"), by="key"), windowing=windowing)
         panes = windowed.aggregate(values=collect("value"))
         self._panes = app.stream(f"{name}.panes", panes, partitions=1, on="services")

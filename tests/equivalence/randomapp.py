@@ -16,22 +16,22 @@ from typing import Annotated, Any
 from penstock import (
     App,
     Context,
+    EventTime,
     ListState,
     MapState,
     Output,
     State,
     Timer,
     Timers,
-    count,
     delete,
-    fixed,
     on_error,
     record,
     retry,
     send,
-    total,
     ttl,
 )
+from penstock.aggregates import count, total
+from penstock.windows import fixed
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 EPOCH_OF_SIGNS = datetime(1970, 1, 1, tzinfo=UTC)
@@ -211,9 +211,11 @@ class RandomApp:
         self.probe = probe or Probe()
         self.app = App(name)
         idle = "1m" if plan.clocked else None
-        options: dict[str, Any] = {"partitions": plan.partitions, "disorder": f"{DISORDER}ms"}
+        event_time = EventTime(disorder=f"{DISORDER}ms", idle_after=idle)
         self.inputs = {
-            each: self.app.stream(f"{name}.{each}", Sign, idle_after=idle, **options)
+            each: self.app.stream(
+                f"{name}.{each}", Sign, partitions=plan.partitions, event_time=event_time
+            )
             for each in ("left", "right")
         }
         self.told = self.app.stream(f"{name}.told", Told, partitions=plan.partitions)

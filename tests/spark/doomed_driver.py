@@ -23,16 +23,8 @@ from pathlib import Path
 from pyspark import SparkContext
 from pyspark.sql import DataFrame
 
-from penstock import (
-    App,
-    count,
-    every_record,
-    fixed,
-    micro_batch,
-    on_watermark,
-    record,
-    retracting,
-)
+from penstock import App, EventTime, micro_batch, record
+from penstock.aggregates import count
 from penstock.backbone.client.connection import Connection
 from penstock.backbone.site import Site
 from penstock.core.rules.check import verified
@@ -42,6 +34,8 @@ from penstock.pipelines.execution.engine import run_pipelines
 from penstock.pipelines.sink import destination as sinks
 from penstock.pipelines.sink.kafka import OnceSink
 from penstock.pipelines.sink.kafkatask import BatchTask
+from penstock.triggers import every_record, on_watermark
+from penstock.windows import fixed, retracting
 
 PIPELINES = ("copied", "panes.windows")
 STEPS = ("worker", "sent", "committed", "batch")
@@ -56,7 +50,9 @@ class Reading:
 
 def application(name: str) -> App:
     app = App(name)
-    readings = app.stream(f"{name}.readings", Reading, partitions=2, disorder="1s")
+    readings = app.stream(
+        f"{name}.readings", Reading, partitions=2, event_time=EventTime(disorder="1s")
+    )
     copies = app.stream(f"{name}.copies", Reading, partitions=2)
 
     @app.pipeline(reads=readings, writes=copies, trigger=micro_batch(every="100ms"))

@@ -23,7 +23,8 @@ from pathlib import Path
 from pyspark import SparkContext
 from pyspark.sql import DataFrame
 
-from penstock import App, count, fixed, micro_batch, record
+from penstock import App, EventTime, micro_batch, record
+from penstock.aggregates import count
 from penstock.backbone.client.connection import Connection
 from penstock.backbone.site import Site
 from penstock.core.rules.check import verified
@@ -35,6 +36,7 @@ from penstock.pipelines.history import history
 from penstock.pipelines.history.history import Histories
 from penstock.pipelines.sink import destination
 from penstock.pipelines.sink.kafka import OnceSink
+from penstock.windows import fixed
 
 STEPS = ("copying", "settled", "piece", "switch", "through", "live")
 PIECE_RECORDS = 60
@@ -49,7 +51,12 @@ class Reading:
 
 def application(name: str) -> App:
     app = App(name)
-    readings = app.stream(f"{name}.readings", Reading, partitions=2, disorder="3s", idle_after=None)
+    readings = app.stream(
+        f"{name}.readings",
+        Reading,
+        partitions=2,
+        event_time=EventTime(disorder="3s", idle_after=None),
+    )
     past = app.archive(readings).then_live
     copies = app.stream(f"{name}.copies", Reading, partitions=2)
 

@@ -16,7 +16,8 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from penstock import App, count, fixed, micro_batch, on_watermark, record, total
+from penstock import App, micro_batch, record
+from penstock.aggregates import count, total
 from penstock.backbone.client.connection import Connection
 from penstock.backbone.declare import declare_application
 from penstock.backbone.site import Site
@@ -24,6 +25,8 @@ from penstock.core.rules.check import verified
 from penstock.core.settings.settings import KafkaSettings, Settings
 from penstock.machine.places import Places
 from penstock.pipelines.rebuild.rebuild import Watching, rebuild_pipeline
+from penstock.triggers import on_watermark
+from penstock.windows import fixed
 
 
 @record(key="word", time="at")

@@ -13,12 +13,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
-from penstock import App, count, fixed, record
+from penstock import App, record
+from penstock.aggregates import count
 from penstock.backbone.topics.topics import Topics
 from penstock.errors import ConfigurationError
 from penstock.pipelines.execution.engine import run_pipelines
 from penstock.pipelines.execution.plan import checkpoint_of
 from penstock.pipelines.program.stateful import repeats_alike, state_aspects
+from penstock.windows import fixed
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(500)]
 

@@ -13,11 +13,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock import App, collect, count, on_watermark, quantile, record
+from penstock import App, EventTime, record
+from penstock.aggregates import collect, count, quantile
 from penstock.core.panes.windows import SlidingWindows
 from penstock.core.records.codec import JsonCodec
 from penstock.pipelines.rollups.native import native_panes, why_not_native
 from penstock.pipelines.rollups.plan import streamed_panes
+from penstock.triggers import on_watermark
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
@@ -81,7 +83,7 @@ def panes_of(found):
 
 def test_windows_are_those_of_a_recount_from_the_year_1_to_9999_on_both_ways(spark, tmp_path):
     app = App("times")
-    readings = app.stream("readings", Reading, partitions=1, disorder="10m")
+    readings = app.stream("readings", Reading, partitions=1, event_time=EventTime(disorder="10m"))
     kind = SlidingWindows(WINDOWS.size, WINDOWS.period, WINDOWS.offset)
     windowed = readings.where("level >= 0").window(kind, by="device")
     once = windowed.trigger(on_watermark())

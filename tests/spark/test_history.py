@@ -1,4 +1,7 @@
-"""A stream's archive, and pipelines that read it and then go on with the log."""
+"""A stream's archive, and pipelines that read it and then go on with the log.
+
+Long because all of it uses one stream with an archive, and the same ways to fill and to read it.
+"""
 
 import json
 import os
@@ -18,7 +21,8 @@ from types import SimpleNamespace
 import pytest
 from pyspark.sql import DataFrame
 
-from penstock import App, collect, count, fixed, record
+from penstock import App, EventTime, record
+from penstock.aggregates import collect, count
 from penstock.backbone.log.reader import LogReader
 from penstock.backbone.topics.range import Offset
 from penstock.backbone.topics.topics import Topics
@@ -29,6 +33,7 @@ from penstock.pipelines.execution.plan import checkpoint_of, program_of
 from penstock.pipelines.history import history
 from penstock.pipelines.lake.table import lake_path
 from penstock.pipelines.rebuild.rebuild import Watching, rebuild_pipeline
+from penstock.windows import fixed
 
 pytestmark = pytest.mark.timeout(500)
 
@@ -59,7 +64,8 @@ class Readings:
 
     def __init__(self, ground, *, seed: int = 7, **options) -> None:
         self.ground = ground
-        options = {"partitions": 2, "idle_after": None, "disorder": "3s"} | options
+        event_time = EventTime(disorder="3s", idle_after=None)
+        options = {"partitions": 2, "event_time": event_time} | options
         self.stream = ground.app.graph.find(ground.topic("readings")) or ground.app.stream(
             ground.topic("readings"), Reading, **options
         )
@@ -258,7 +264,8 @@ def assert_goes_on_as_it_began(ground, spark) -> None:
 def assert_rebuilt_piece_by_piece(ground, readings: Readings, checkpoint: Path) -> None:
     """A rebuild has each piece in a batch of its own, also where a clock is among its sources."""
     ground.app = App(ground.name)
-    past = Readings(ground, closes_after="1h").archive.then_live
+    event_time = EventTime(disorder="3s", idle_after=None, closes_after="1h")
+    past = Readings(ground, event_time=event_time).archive.then_live
     define_pipelines(ground, copied=past, past=past)
     site, told = ground.site(threading.Event()), []
     watching = Watching(progress=lambda *progress: told.append(progress))

@@ -12,7 +12,7 @@ from pyspark.ml.regression import LinearRegression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from penstock import record
+from penstock import EventTime, record
 from penstock.pipelines.execution.batch import run_batch
 from penstock.pipelines.execution.plan import checkpoint_of
 
@@ -217,8 +217,10 @@ WITHIN_A_MINUTE = "o.order = p.order and p.at between o.at and o.at + interval 1
 def settling(ground) -> None:
     """Declare joins of orders and payments, within a minute and without end, and a dedup."""
     app, topic = ground.app, ground.topic
-    orders = app.stream(topic("orders"), Order, disorder="10s", partitions=1)
-    payments = app.stream(topic("payments"), Payment, disorder="10s", partitions=1)
+    orders = app.stream(topic("orders"), Order, event_time=EventTime(disorder="10s"), partitions=1)
+    payments = app.stream(
+        topic("payments"), Payment, event_time=EventTime(disorder="10s"), partitions=1
+    )
     settled, ever = app.stream(topic("settled"), Settled), app.stream(topic("ever"), Settled)
     once = app.stream(topic("once"), Order)
 

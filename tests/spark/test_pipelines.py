@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from penstock import micro_batch, real_time, record
+from penstock import EventTime, micro_batch, real_time, record
 from penstock.backbone.topics.topics import Topics
 from penstock.core.records.codec import JsonCodec
 from penstock.core.settings.settings import Settings, SparkSettings
@@ -367,7 +367,9 @@ def test_a_lake_table_is_looked_up_beside_a_stream_and_read_as_a_stream_alone(gr
 def test_the_watermark_follows_all_records_of_a_stream_also_those_that_a_pipeline_leaves_out(
     ground,
 ):
-    readings = ground.app.stream(ground.topic("readings"), Reading, partitions=1, disorder="1s")
+    readings = ground.app.stream(
+        ground.topic("readings"), Reading, partitions=1, event_time=EventTime(disorder="1s")
+    )
     closed = ground.app.stream(ground.topic("closed"), Readings)
 
     @ground.app.pipeline(reads=readings, writes=closed)

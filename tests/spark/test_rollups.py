@@ -8,26 +8,17 @@ from operator import itemgetter
 
 import pytest
 
-from penstock import (
-    App,
-    after_count,
+from penstock import App, EventTime, record
+from penstock.aggregates import (
     collect,
     count,
     distinct,
-    every,
-    every_record,
     first,
-    fixed,
     last,
     maximum,
     mean,
     minimum,
-    on_watermark,
     quantile,
-    record,
-    retracting,
-    sessions,
-    sliding,
     top,
     total,
     variance,
@@ -39,6 +30,8 @@ from penstock.pipelines.execution.batch import run_batch
 from penstock.pipelines.execution.engine import run_pipelines
 from penstock.pipelines.rebuild.rebuild import rebuild_pipeline
 from penstock.pipelines.rollups.native import why_not_native
+from penstock.triggers import after_count, every, every_record, on_watermark
+from penstock.windows import fixed, retracting, sessions, sliding
 
 pytestmark = pytest.mark.timeout(500)
 
@@ -195,7 +188,7 @@ def assert_same(pane, other):
 
 
 def test_spark_s_own_windows_and_the_pane_machine_give_the_same_answer(ground, monkeypatch):
-    readings = Readings(ground, partitions=2, disorder="5s", follows="newest")
+    readings = Readings(ground, partitions=2, event_time=EventTime(disorder="5s", follows="newest"))
     windowed = readings.stream.where("level >= 0").window(fixed("1m"), by="device")
     results = {
         "mean": mean("celsius"),
@@ -256,7 +249,7 @@ def test_spark_s_own_windows_and_the_pane_machine_give_the_same_answer(ground, m
 
 
 def test_the_answer_over_a_finished_range_is_that_of_the_stream(ground):
-    readings = Readings(ground, partitions=2, closes_after="1s")
+    readings = Readings(ground, partitions=2, event_time=EventTime(closes_after="1s"))
     chatty = on_watermark(early=every_record(10), late=every_record())
     declared = {
         "fixed": readings.stream.window(fixed("1m"), by="device", lateness="1h").trigger(chatty),
@@ -298,7 +291,7 @@ def answers(table):
 
 
 def test_windows_speak_by_the_clock_while_no_record_comes(ground):
-    readings = Readings(ground, partitions=2, idle_after="3s")
+    readings = Readings(ground, partitions=2, event_time=EventTime(idle_after="3s"))
     early = readings.stream.window(fixed("1h"), by="device").trigger(
         on_watermark(early=every("2s"))
     )

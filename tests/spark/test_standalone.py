@@ -44,7 +44,10 @@ APP = """
 from datetime import datetime
 from pyspark.sql import functions as F
 from rules import grade
-from penstock import App, after_count, count, every_record, fixed, on_watermark, record, retracting
+from penstock import App, EventTime, record
+from penstock.aggregates import count
+from penstock.triggers import after_count, every_record, on_watermark
+from penstock.windows import fixed, retracting
 
 app = App("cluster")
 
@@ -64,7 +67,7 @@ class Total:
     device: str
     total: int
 
-readings = app.stream("readings", Reading, partitions=2, disorder="1s")
+readings = app.stream("readings", Reading, partitions=2, event_time=EventTime(disorder="1s"))
 grades = app.stream("grades", Grade)
 totals = app.table("totals", Total)
 windows = readings.window(fixed("10s"), by="device", lateness="1h")

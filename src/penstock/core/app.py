@@ -146,21 +146,14 @@ class App:
         retention_size: str | None = None,
         replication: int | None = None,
         max_record: str | int = _MAX_RECORD,
-        disorder: str | timedelta | None = None,
-        idle_after: str | timedelta | None = IDLE_AFTER,
-        closes_after: str | timedelta | None = None,
-        ahead: str | timedelta | None = None,
-        follows: Follows = "slowest",
+        event_time: EventTime | None = None,
     ) -> Stream[T]:
         """Declare a stream: its topic has its name. ``retention=None`` keeps records for ever.
 
         Records are partitioned by key where their type has one, round robin where not. Instead of a
         record type, a windowed aggregation gives the panes that fill it, ``on`` Spark or services.
 
-        The rest is about event time, and needs one. The watermark stays ``disorder`` behind the
-        newest record of the slowest partition (or of all: ``follows="newest"``). A partition silent
-        for ``idle_after`` holds it no more; if all are silent for ``closes_after`` it goes on with
-        the clock. Records further ``ahead`` of the clock than this are set aside.
+        ``event_time=EventTime(...)`` says how the watermark follows the records of this stream.
         """
         place = caller()
         options = self._options("stream", name, place)
@@ -181,13 +174,7 @@ class App:
             name=name,
             record=found,
             topic=topic,
-            event_time=EventTime(
-                disorder=options.maybe_span("disorder", disorder),
-                idle_after=options.maybe_span("idle_after", idle_after, IDLE_AFTER),
-                closes_after=options.maybe_span("closes_after", closes_after),
-                ahead=options.maybe_span("ahead", ahead),
-                follows=options.word("follows", follows, get_args(Follows), "slowest"),
-            ),
+            event_time=_event_time(event_time, options),
             place=place,
         )
         self._data.append(stream)
@@ -503,6 +490,23 @@ class App:
 def _called(function: Any) -> str:
     """Return the name of a function, a class, or the class of an object."""
     return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _event_time(given: Any, options: Options) -> EventTime:
+    """Return how the watermark follows the records, as it was given or else the default."""
+    if given is None:
+        return EventTime()
+    if not isinstance(given, EventTime):
+        hint = 'event_time=EventTime(disorder="30s"), for example'
+        options.wrong("event_time", f"{given!r} is no EventTime", hint)
+        return EventTime()
+    return EventTime(
+        disorder=options.maybe_span("event_time.disorder", given.disorder),
+        idle_after=options.maybe_span("event_time.idle_after", given.idle_after, IDLE_AFTER),
+        closes_after=options.maybe_span("event_time.closes_after", given.closes_after),
+        ahead=options.maybe_span("event_time.ahead", given.ahead),
+        follows=options.word("event_time.follows", given.follows, get_args(Follows), "slowest"),
+    )
 
 
 def _trigger(given: Any, options: Options) -> MicroBatch | RealTime:

@@ -57,6 +57,9 @@ class Options:
     def span(self, option: str, given: Any, otherwise: timedelta) -> timedelta:
         """Return a time span that is not negative."""
         found = self._read(duration, option, given, otherwise)
+        if isinstance(found, UnreadableSpan):
+            self.wrong(option, found.problem, "")
+            return otherwise
         if found < timedelta():
             self.wrong(option, f"{given!r} is negative", "give it a span of time")
             return otherwise

@@ -10,10 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import penstock
-from penstock import App, State, fixed, on_error, record, retry, ttl
+from penstock import (
+    App,
+    EventTime,
+    State,
+    aggregates,
+    on_error,
+    record,
+    retry,
+    triggers,
+    ttl,
+    windows,
+)
 from penstock.connectors import keyboard, tcp_lines, text_file
 from penstock.core.rules.check import check, verified
 from penstock.errors import DefinitionError, Problem
+from penstock.windows import fixed
 
 
 @record(key="device", time="at")
@@ -83,24 +95,24 @@ async def copy_later(reading: Reading) -> Reading:
 
 def declare_window(app: App, **options: Any) -> None:
     stream, given = app.stream("readings", Reading), {"windows": fixed("1m"), "by": "device"}
-    aggregation = stream.window(**(given | options)).aggregate(n=penstock.count())
+    aggregation = stream.window(**(given | options)).aggregate(n=aggregates.count())
     app.stream("panes", aggregation)
 
 
-def aggregated(app: App, *, trigger: Any = None, **aggregates: Any) -> None:
-    windows = app.stream("readings", Reading).window(fixed("1m"), by="device")
-    windows = windows if trigger is None else windows.trigger(trigger)
-    app.table("panes", windows.aggregate(**(aggregates or {"n": penstock.count()})))
+def aggregated(app: App, *, trigger: Any = None, **named: Any) -> None:
+    windowed = app.stream("readings", Reading).window(fixed("1m"), by="device")
+    windowed = windowed if trigger is None else windowed.trigger(trigger)
+    app.table("panes", windowed.aggregate(**(named or {"n": aggregates.count()})))
 
 
 def accumulated(app: App, mode: Any = "accumulating", **options: Any) -> None:
-    windows = app.stream("readings", Reading).window(fixed("1m"), by="device")
-    app.stream("panes", windows.accumulate(mode, **options).aggregate(n=penstock.count()))
+    windowed = app.stream("readings", Reading).window(fixed("1m"), by="device")
+    app.stream("panes", windowed.accumulate(mode, **options).aggregate(n=aggregates.count()))
 
 
 def selected(app: App, *, condition: Any = "celsius > 0", field: Any = "device") -> None:
     chosen = app.stream("readings", Reading).where(condition).select(device=field)
-    app.stream("panes", chosen.window(fixed("1m"), by="device").aggregate(n=penstock.count()))
+    app.stream("panes", chosen.window(fixed("1m"), by="device").aggregate(n=aggregates.count()))
 
 
 def of_record(app: App, **options: Any) -> None:
@@ -176,6 +188,10 @@ def stream(app: App, **options: Any) -> None:
     app.stream(**({"name": "readings", "record": Reading} | options))
 
 
+def timed(app: App, **options: Any) -> None:
+    stream(app, event_time=EventTime(**options))
+
+
 def table(app: App, **options: Any) -> None:
     app.table(**({"name": "readings", "record": Reading} | options))
 
@@ -190,6 +206,7 @@ def names(declared: Any) -> list[str]:
 
 OPTIONS: dict[Callable[..., None], list[str]] = {
     stream: names(App.stream),
+    timed: names(EventTime),
     table: names(App.table),
     lake: names(App.lake),
     archive: names(App.archive),
@@ -207,27 +224,31 @@ OPTIONS: dict[Callable[..., None], list[str]] = {
     aggregated: ["trigger", "value"],
 }
 COMPOSED: list[tuple[str, Callable[..., None], dict[str, Any]]] = [
-    ("fixed", over_windows(penstock.fixed), {"size": "1m", "offset": "0s"}),
-    ("sliding", over_windows(penstock.sliding), {"size": "1m", "every": "10s"}),
-    ("sessions", over_windows(penstock.sessions), {"gap": "1m"}),
-    ("counted", over_windows(penstock.counted), {"size": 3}),
-    ("after_count", over_trigger(penstock.after_count), {"count": 1}),
-    ("after_delay", over_trigger(penstock.after_delay), {"span": "1s"}),
-    ("every", over_trigger(penstock.every), {"span": "1s"}),
-    ("every_record", over_trigger(penstock.every_record), {"count": 1}),
-    ("on_watermark", over_trigger(penstock.on_watermark), {"early": None, "late": None}),
-    ("repeat", over_trigger(penstock.repeat), {"trigger": penstock.never()}),
-    ("any_of", over_trigger(penstock.any_of, "one"), {"one": penstock.never()}),
-    ("all_of", over_trigger(penstock.all_of, "one"), {"one": penstock.never()}),
-    ("in_order", over_trigger(penstock.in_order, "one"), {"one": penstock.never()}),
-    ("until", over_trigger(penstock.until), {"trigger": penstock.never(), "end": penstock.never()}),
-    ("count", over_aggregate(penstock.count), {"of": "celsius"}),
-    ("total", over_aggregate(penstock.total), {"of": "celsius"}),
-    ("quantile", over_aggregate(penstock.quantile), {"of": "celsius", "share": 0.5, "error": 0.1}),
-    ("top", over_aggregate(penstock.top), {"of": "celsius", "n": 3}),
+    ("fixed", over_windows(windows.fixed), {"size": "1m", "offset": "0s"}),
+    ("sliding", over_windows(windows.sliding), {"size": "1m", "every": "10s"}),
+    ("sessions", over_windows(windows.sessions), {"gap": "1m"}),
+    ("counted", over_windows(windows.counted), {"size": 3}),
+    ("after_count", over_trigger(triggers.after_count), {"count": 1}),
+    ("after_delay", over_trigger(triggers.after_delay), {"span": "1s"}),
+    ("every", over_trigger(triggers.every), {"span": "1s"}),
+    ("every_record", over_trigger(triggers.every_record), {"count": 1}),
+    ("on_watermark", over_trigger(triggers.on_watermark), {"early": None, "late": None}),
+    ("repeat", over_trigger(triggers.repeat), {"trigger": triggers.never()}),
+    ("any_of", over_trigger(triggers.any_of, "one"), {"one": triggers.never()}),
+    ("all_of", over_trigger(triggers.all_of, "one"), {"one": triggers.never()}),
+    ("in_order", over_trigger(triggers.in_order, "one"), {"one": triggers.never()}),
+    ("until", over_trigger(triggers.until), {"trigger": triggers.never(), "end": triggers.never()}),
+    ("count", over_aggregate(aggregates.count), {"of": "celsius"}),
+    ("total", over_aggregate(aggregates.total), {"of": "celsius"}),
+    (
+        "quantile",
+        over_aggregate(aggregates.quantile),
+        {"of": "celsius", "share": 0.5, "error": 0.1},
+    ),
+    ("top", over_aggregate(aggregates.top), {"of": "celsius", "n": 3}),
     (
         "combine",
-        over_aggregate(penstock.combine),
+        over_aggregate(aggregates.combine),
         {"of": "device", "combiner": Longest(), "gives": int},
     ),
     ("micro_batch", lambda app, **o: pipe(app, trigger=penstock.micro_batch(**o)), {"every": "1s"}),
@@ -313,7 +334,10 @@ SAID = {
     "stream-retention": (stream, {"retention": 7}, "retention: 7 has no unit"),
     "stream-partitions": (stream, {"partitions": "3"}, "partitions: '3' is no whole number"),
     "stream-on": (stream, {"on": "service"}, "on: there is no 'service'"),
-    "stream-negative": (stream, {"disorder": timedelta(-1)}, "is negative"),
+    "stream-event-time": (stream, {"event_time": "30s"}, "event_time: '30s' is no EventTime"),
+    "event-time-negative": (timed, {"disorder": timedelta(-1)}, "disorder: datetime.timedelta"),
+    "event-time-span": (timed, {"closes_after": 600}, "event_time.closes_after: 600 has no unit"),
+    "event-time-follows": (timed, {"follows": "newst"}, "follows: there is no 'newst'"),
     "stream-name": (stream, {"name": 5}, "name: 5 is no text"),
     "stream-record": (stream, {"record": int}, "int is not a record type"),
     "service-errors": (serve, {"errors": "stop"}, "errors: 'stop' does not say for which failures"),

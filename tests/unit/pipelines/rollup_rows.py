@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
 
-from penstock import (
-    App,
+from penstock import App, EventTime, record
+from penstock.aggregates import (
     approximate_distinct,
     collect,
     combine,
@@ -22,7 +22,6 @@ from penstock import (
     mean,
     minimum,
     quantile,
-    record,
     top,
     total,
     variance,
@@ -124,7 +123,9 @@ readings = st.builds(
 def declared(windowing, by, names, ahead=None, time="event"):
     """Return the rollup of some of the aggregates; the caller gives windows by hand."""
     app = App("demo")
-    stream = app.stream("readings", Reading, disorder="1s", idle_after="3s", ahead=ahead)
+    stream = app.stream(
+        "readings", Reading, event_time=EventTime(disorder="1s", idle_after="3s", ahead=ahead)
+    )
     windowed = stream.window(windowing.windows, by=BY[by], time=time)
     by_hand = type(windowed)(
         selection=windowed.selection, windowing=windowing, by=windowed.by, time=time

@@ -5,12 +5,15 @@ from datetime import datetime
 import pyarrow as pa
 import pytest
 
-from penstock import App, count, every, fixed, on_watermark, record
+from penstock import App, EventTime, record
+from penstock.aggregates import count
 from penstock.core.graph.panes import rollup_of
 from penstock.core.panes.arrivals import Arrivals, unpack_arrivals
 from penstock.core.panes.bucket import Bucket, MemoryStore
 from penstock.pipelines.rollups.combining import PAYLOAD, Heartbeat
 from penstock.pipelines.rollups.plan import needs_beat
+from penstock.triggers import every, on_watermark
+from penstock.windows import fixed
 
 SECOND = 1_000_000
 
@@ -35,9 +38,9 @@ def rollup(*, trigger=None, time="event", **options):
     [
         ({}, 2, True),
         ({}, 1, False),
-        ({"idle_after": None}, 2, False),
-        ({"follows": "newest"}, 2, False),
-        ({"closes_after": "1m"}, 1, True),
+        ({"event_time": EventTime(idle_after=None)}, 2, False),
+        ({"event_time": EventTime(follows="newest")}, 2, False),
+        ({"event_time": EventTime(closes_after="1m")}, 1, True),
         ({"time": "processing"}, 1, True),
         ({"trigger": on_watermark(early=every("5s"))}, 1, True),
     ],
@@ -47,7 +50,7 @@ def test_whatever_may_happen_without_a_record_has_a_beat(given, partitions, beat
 
 
 def test_a_beat_closes_the_windows_that_a_silent_partition_has_held_open():
-    declared = rollup(idle_after="1m")
+    declared = rollup(event_time=EventTime(idle_after="1m"))
     bucket = Bucket(declared.machine(), declared.rule, MemoryStore())
     for clock, source, time in ((0, "1", 0), (50, "0", 600)):
         elements = {source.encode(): [(time * SECOND, [True], (source, 0))]}

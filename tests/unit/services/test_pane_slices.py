@@ -5,12 +5,14 @@ from math import inf
 
 import pytest
 
-from penstock import App, count, fixed, record
+from penstock import App, record
+from penstock.aggregates import count
 from penstock.core.panes import waiting
 from penstock.core.records.codec import JsonCodec
 from penstock.services.step import panes as panestep
 from penstock.services.worker.task import Task
 from penstock.testing.memorylog import MemoryDelivery, MemoryLog
+from penstock.windows import fixed
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 READINGS = ("readings", 0)

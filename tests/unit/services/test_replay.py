@@ -10,24 +10,25 @@ import pytest
 from penstock import (
     App,
     Context,
+    EventTime,
     MapState,
     Opening,
     State,
     Timer,
     Timers,
-    count,
-    fixed,
     on_error,
     record,
     retry,
     ttl,
 )
+from penstock.aggregates import count
 from penstock.core.status.report import Counts
 from penstock.errors import UserCodeError
 from penstock.services.replay import Replay, ReplayDelivery
 from penstock.testing import Driver
 from penstock.testing.clock import START_AT
 from penstock.testing.memorylog import MemoryLog
+from penstock.windows import fixed
 
 
 @record(key="key", time="at")
@@ -247,7 +248,8 @@ def test_windows_give_their_panes_and_late_records():
 def test_a_silent_stream_holds_event_time_back_again_with_the_records_it_has_in_hand():
     app, sent = App("demo"), []
     signs, others = (
-        app.stream(name, Sign, partitions=1, idle_after="1m") for name in ("signs", "others")
+        app.stream(name, Sign, partitions=1, event_time=EventTime(idle_after="1m"))
+        for name in ("signs", "others")
     )
     told = app.stream("told", Told, partitions=1)
 

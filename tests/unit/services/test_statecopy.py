@@ -5,7 +5,7 @@ import pytest
 from penstock.core.graph.state import CallScope, StateSpec
 from penstock.errors import ConfigurationError
 from penstock.services.state.codec import MARKER_KEY
-from penstock.services.state.eventtime import EventTime
+from penstock.services.state.eventtime import TaskEventTime
 from penstock.services.state.notes import LAYOUT_KEY, POSITIONS_KEY
 from penstock.services.state.shelf import open_shelf
 from penstock.services.state.states import StateCopy, States
@@ -42,7 +42,7 @@ def test_everything_but_marks_is_passed_on_and_taken_over(path):
     subject.restored(7)
     shelf.close()
     shelf = open_shelf(path, identity="one")
-    timers = TimerQueue(EventTime(()), clock=ManualClock())
+    timers = TimerQueue(TaskEventTime(()), clock=ManualClock())
     heir = States([TOTAL], changelog="changelog", clock=ManualClock(), timers=timers, shelf=shelf)
     assert heir.resume() == 7
     here = CallScope()

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock.services.state.eventtime import EventTime
+from penstock.services.state.eventtime import TaskEventTime
 from penstock.services.state.timers import TimerQueue
 
 EQUIVALENCE = Path(__file__).parents[2] / "equivalence"
@@ -29,7 +29,7 @@ def test_a_random_application_killed_at_any_step_tells_what_it_tells_unhurt(firs
 
 
 @pytest.mark.parametrize(
-    ("owner", "name"), [(TimerQueue, "changes"), (EventTime, "load"), (TimerQueue, "put_back")]
+    ("owner", "name"), [(TimerQueue, "changes"), (TaskEventTime, "load"), (TimerQueue, "put_back")]
 )
 def test_what_is_not_durable_is_found_out(owner, name, monkeypatch):
     monkeypatch.setattr(owner, name, lambda *_: ())

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock import App, ListState, State, Timer, Timers, on_error, record, retry
+from penstock import App, EventTime, ListState, State, Timer, Timers, on_error, record, retry
 from penstock.testing import Driver
 from penstock.testing.clock import START_AT
 
@@ -82,7 +82,7 @@ class SlowWatch(Watch):
 
 def told_by(watch, batches, **options):
     app = App("demo")
-    signs = app.stream("signs", Sign, partitions=1, disorder="1m")
+    signs = app.stream("signs", Sign, partitions=1, event_time=EventTime(disorder="1m"))
     told = app.stream("told", Told, partitions=1)
     service = app.service(reads=signs, writes=told, name="watch", **options)(watch)
     driver = Driver(app)

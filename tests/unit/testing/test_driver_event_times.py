@@ -8,9 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock import App, collect, count, every_record, fixed, on_watermark, record, sliding
+from penstock import App, EventTime, record
+from penstock.aggregates import collect, count
 from penstock.core.panes.windows import FixedWindows, SlidingWindows
 from penstock.testing import Driver
+from penstock.triggers import every_record, on_watermark
+from penstock.windows import fixed, sliding
 
 times = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[2] / "eventtimes.py")))
 SEEDS, STEP = 300, 50
@@ -26,7 +29,7 @@ class Reading:
 def application(scene):
     app = App("demo")
     disorder = f"{scene.disorder // times.SECOND}s"
-    readings = app.stream("readings", Reading, disorder=disorder)
+    readings = app.stream("readings", Reading, event_time=EventTime(disorder=disorder))
     of = scene.windows
     kind = SlidingWindows(of.size, of.period, of.offset)
     if of.size == of.period:

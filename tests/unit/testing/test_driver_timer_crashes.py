@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from penstock import App, ListState, MapState, State, Timer, Timers, record, ttl
+from penstock import App, EventTime, ListState, MapState, State, Timer, Timers, record, ttl
 from penstock.testing import Driver
 from penstock.testing.clock import START_AT
 
@@ -90,8 +90,10 @@ class Payment:
 
 
 pair = App("pair")
-orders = pair.stream("orders", Reading, idle_after="30m", partitions=1)
-payments = pair.stream("payments", Payment, disorder="2m", idle_after="10m", partitions=1)
+orders = pair.stream("orders", Reading, event_time=EventTime(idle_after="30m"), partitions=1)
+payments = pair.stream(
+    "payments", Payment, event_time=EventTime(disorder="2m", idle_after="10m"), partitions=1
+)
 unpaid = pair.stream("unpaid", Told, partitions=1)
 
 

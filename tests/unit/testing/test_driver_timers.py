@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from penstock import App, Opening, State, Timer, Timers, record
+from penstock import App, EventTime, Opening, State, Timer, Timers, record
 from penstock.core.status.report import Counts
 from penstock.errors import DefinitionError, UserCodeError
 from penstock.testing import Driver
@@ -31,7 +31,7 @@ def at(minutes):
 
 app = App("demo")
 readings = app.stream("readings", Reading, partitions=2)
-disordered = app.stream("disordered", Reading, disorder="5m")
+disordered = app.stream("disordered", Reading, event_time=EventTime(disorder="5m"))
 alarms = app.stream("alarms", Alarm)
 
 
@@ -107,7 +107,7 @@ def test_what_a_timer_did_and_no_commit_made_durable_is_done_again():
 
 def test_a_span_counts_from_the_record_and_is_over_when_the_disorder_is():
     local = App("demo")
-    stream = local.stream("disordered", Reading, disorder="5m")
+    stream = local.stream("disordered", Reading, event_time=EventTime(disorder="5m"))
     out = local.stream("alarms", Alarm)
     local.service(reads=stream, writes=out, name="silence")(Silence.function)
     driver = Driver(local, partitions=1)
@@ -366,7 +366,7 @@ def test_a_service_without_timers_reads_streams_that_are_silent():
 def test_an_event_time_too_far_ahead_of_the_clock_makes_no_timer_due(streams):
     app = App("demo")
     known = [
-        app.stream(name, Reading, partitions=1, ahead="1h", idle_after=None)
+        app.stream(name, Reading, partitions=1, event_time=EventTime(idle_after=None, ahead="1h"))
         for name in ("left", "right")[:streams]
     ]
     alarms = app.stream("alarms", Alarm, partitions=1)

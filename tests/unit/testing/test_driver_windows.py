@@ -4,21 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from penstock import (
-    App,
-    accumulating,
-    count,
-    every,
-    every_record,
-    fixed,
-    mean,
-    on_watermark,
-    record,
-    retracting,
-    sessions,
-)
+from penstock import App, EventTime, record
+from penstock.aggregates import count, mean
 from penstock.core.status.eventtimes import EventTimes
 from penstock.testing import Driver
+from penstock.triggers import every, every_record, on_watermark
+from penstock.windows import accumulating, fixed, retracting, sessions
 
 START_AT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -71,7 +62,7 @@ def test_panes_come_early_on_time_and_late_with_what_they_withdraw(app):
 
 
 def test_a_table_holds_the_latest_result_of_every_window(app):
-    readings = app.stream("readings", Reading, disorder="1h")
+    readings = app.stream("readings", Reading, event_time=EventTime(disorder="1h"))
     declared = readings.window(sessions(gap="10s"), by="device").trigger(
         on_watermark(early=every_record())
     )
@@ -90,7 +81,7 @@ def test_a_table_holds_the_latest_result_of_every_window(app):
 
 
 def test_windows_close_on_an_idle_stream_after_the_stated_time(app):
-    readings = app.stream("readings", Reading, closes_after="30s")
+    readings = app.stream("readings", Reading, event_time=EventTime(closes_after="30s"))
     panes = app.stream("panes", windows(readings).aggregate(readings=count()), on="services")
     driver = Driver(app)
     driver.pipe(readings, reading("a", 1))
@@ -144,7 +135,7 @@ def test_a_record_that_does_not_decode_is_dead_lettered(app):
 
 
 def test_panes_late_records_and_those_ahead_of_the_clock_are_counted(app):
-    readings = app.stream("readings", Reading, ahead="1d")
+    readings = app.stream("readings", Reading, event_time=EventTime(ahead="1d"))
     app.stream("panes", windows(readings).aggregate(readings=count()), on="services")
     driver = Driver(app, start_at=START_AT, partitions=1)
     for seconds in (1, 61, 2, 1_000_000):
@@ -156,7 +147,7 @@ def test_panes_late_records_and_those_ahead_of_the_clock_are_counted(app):
 
 
 def test_a_task_tells_its_watermark_also_after_a_restart(app):
-    readings = app.stream("readings", Reading, disorder="5s")
+    readings = app.stream("readings", Reading, event_time=EventTime(disorder="5s"))
     app.stream("panes", windows(readings).aggregate(readings=count()), on="services")
     driver = Driver(app, partitions=1)
     assert times_of(driver, app) == EventTimes()

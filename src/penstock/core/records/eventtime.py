@@ -1,8 +1,10 @@
-"""How event time moves in a stream: how much disorder it forgives, and what silence means."""
+"""How event time moves in a stream: how much disorder it allows, and what silence means."""
 
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
+
+from penstock.core.options import span_of
 
 __all__ = ["IDLE_AFTER", "EventTime", "Follows"]
 
@@ -10,17 +12,41 @@ Follows = Literal["slowest", "newest"]
 IDLE_AFTER = timedelta(minutes=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, init=False)
 class EventTime:
-    """What the watermark of a stream follows, and how far behind it stays."""
+    """How the watermark of a stream follows the event times of its records.
 
-    disorder: timedelta | None = None
+    Spans are texts (``"30s"``) or timedeltas; the value holds timedeltas. One that cannot be read
+    raises nothing: `penstock check` reports it with the stream that uses it.
+    """
+
+    disorder: timedelta | None
     """How far behind the newest event time a record may come and still be on time."""
-    idle_after: timedelta | None = IDLE_AFTER
-    """How long a partition is silent before it no longer holds the watermark of the others back."""
-    closes_after: timedelta | None = None
-    """How long all partitions are silent before the watermark moves on with the clock."""
-    ahead: timedelta | None = None
-    """How far ahead of the clock an event time is believed; None: any."""
-    follows: Follows = "slowest"
-    """Which partition the watermark follows."""
+    idle_after: timedelta | None
+    """How long a partition may be silent before it stops holding back the watermark."""
+    closes_after: timedelta | None
+    """How long all partitions may be silent before the watermark moves on with the clock."""
+    ahead: timedelta | None
+    """How far ahead of the clock an event time may be; None: as far as it likes."""
+    follows: Follows
+    """Which partition the watermark follows: the slowest, or the one with the newest record."""
+
+    def __init__(
+        self,
+        *,
+        disorder: str | timedelta | None = None,
+        idle_after: str | timedelta | None = IDLE_AFTER,
+        closes_after: str | timedelta | None = None,
+        ahead: str | timedelta | None = None,
+        follows: Follows = "slowest",
+    ) -> None:
+        """Read the spans; one that cannot be read is kept as such."""
+        spans = {
+            "disorder": disorder,
+            "idle_after": idle_after,
+            "closes_after": closes_after,
+            "ahead": ahead,
+        }
+        for name, span in spans.items():
+            object.__setattr__(self, name, None if span is None else span_of(span))
+        object.__setattr__(self, "follows", follows)

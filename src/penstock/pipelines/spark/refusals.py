@@ -25,15 +25,15 @@ _HINTS: Sequence[tuple[re.Pattern[str], str]] = (
     ),
     (
         re.compile(r"output mode: append\..* aggregations without watermark"),
-        "write a table, or give the stream disorder= and group by a window of its event time",
+        "write a table, or give the stream event_time=EventTime(disorder=...) and group by windows",
     ),
     (
         re.compile(r"join between two streaming .* without a watermark"),
-        "declare both streams with disorder=, and give the condition a bound in time",
+        "give both streams event_time=EventTime(disorder=...), and the condition a bound in time",
     ),
     (
         re.compile(r"dropDuplicatesWithinWatermark is not supported .* without watermark"),
-        'declare how late its records come: app.stream(..., disorder="30s")',
+        'declare how late its records come: app.stream(..., event_time=EventTime(disorder="30s"))',
     ),
 )
 

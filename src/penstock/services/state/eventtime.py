@@ -22,7 +22,7 @@ from penstock.core.graph.data import OnLog, Stream
 from penstock.core.records.schema import Scalar
 from penstock.services.state.instants import FIRST, LAST, instant, micros
 
-__all__ = ["EventTime"]
+__all__ = ["TaskEventTime"]
 
 _MILLISECOND = 1000
 _MICROSECOND = timedelta(microseconds=1)
@@ -58,7 +58,7 @@ class _Kept(msgspec.Struct):
     inputs: dict[str, _Heard] = {}
 
 
-class EventTime:
+class TaskEventTime:
     """The event time of a task. It never goes back.
 
     ``waits`` says of a topic whether records of it wait to be handled. A time that is no instant at

@@ -15,7 +15,7 @@ import msgspec
 from penstock.core.graph.state import CallScope
 from penstock.core.graph.timer import Timer, TimerTime
 from penstock.services.state.codec import check_size
-from penstock.services.state.eventtime import EventTime
+from penstock.services.state.eventtime import TaskEventTime
 from penstock.services.state.instants import FIRST, LAST, instant, micros
 
 __all__ = ["EVENT_TIME_KEY", "TIMER_PREFIXES", "Due", "TimerQueue", "timer_json"]
@@ -57,7 +57,7 @@ def timer_json(due: Due) -> bytes:
 class TimerQueue:
     """Timers by (time, key, name); those of one time go off in order of (instant, key, name)."""
 
-    def __init__(self, event_time: EventTime, *, clock: Callable[[], datetime]) -> None:
+    def __init__(self, event_time: TaskEventTime, *, clock: Callable[[], datetime]) -> None:
         self.event_time = event_time
         self._clock = clock
         self._kept: dict[_Id, _Kept] = {}

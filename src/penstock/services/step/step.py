@@ -19,7 +19,7 @@ from penstock.core.records.codec import JsonCodec
 from penstock.core.records.deadletter import Coordinates
 from penstock.core.status.eventtimes import EventTimes
 from penstock.errors import DataError, PenstockError, TransientError
-from penstock.services.state.eventtime import EventTime
+from penstock.services.state.eventtime import TaskEventTime
 from penstock.services.state.instants import EPOCH, LAST, instant, micros
 from penstock.services.state.states import States
 from penstock.services.state.timers import Due, TimerQueue
@@ -63,7 +63,7 @@ class Step:
         waits: Callable[[str], bool] = lambda _: False,
     ) -> None:
         # Where nothing waits for event time its shares may lack partitions of some streams.
-        self._event_time = EventTime(service.reads if service.timed else (), waits=waits)
+        self._event_time = TaskEventTime(service.reads if service.timed else (), waits=waits)
         self._timers = TimerQueue(self._event_time, clock=clock) if service.timed else None
         self._changelog = graph.changelog(service).name
         self.states = States(

@@ -8,10 +8,10 @@ import pytest
 APP = """
 from datetime import datetime
 
-from penstock import (
-    App, count, counted, every_record, fixed, mean, maximum, on_watermark, quantile, record,
-    retracting,
-)
+from penstock import App, EventTime, record
+from penstock.aggregates import count, mean, maximum, quantile
+from penstock.triggers import every_record, on_watermark
+from penstock.windows import counted, fixed, retracting
 
 app = App("plant")
 
@@ -23,9 +23,8 @@ class Reading:
     celsius: float
 
 
-readings = app.stream(
-    "readings", Reading, disorder="30s", idle_after="2m", closes_after="5m", ahead="1h"
-)
+event_time = EventTime(disorder="30s", idle_after="2m", closes_after="5m", ahead="1h")
+readings = app.stream("readings", Reading, event_time=event_time)
 calm = app.stream("calm", Reading, partitions=1)
 by_minute = (
     readings.where("celsius > -273.15")

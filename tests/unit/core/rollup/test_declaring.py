@@ -4,31 +4,13 @@ from datetime import datetime
 
 import pytest
 
-from penstock import (
-    App,
-    after_count,
-    collect,
-    combine,
-    count,
-    counted,
-    discarding,
-    every,
-    everything,
-    first,
-    fixed,
-    mean,
-    on_watermark,
-    quantile,
-    record,
-    retracting,
-    sessions,
-    sliding,
-    top,
-    total,
-)
+from penstock import App, EventTime, record
+from penstock.aggregates import collect, combine, count, first, mean, quantile, top, total
 from penstock.core.graph.panes import rollup_of
 from penstock.core.graph.parts import Pipeline, Service
 from penstock.core.rules.check import check
+from penstock.triggers import after_count, every, on_watermark
+from penstock.windows import counted, discarding, everything, fixed, retracting, sessions, sliding
 
 
 @record(key="device", time="at")
@@ -63,7 +45,7 @@ def app():
 
 @pytest.fixture
 def readings(app):
-    return app.stream("readings", Reading, disorder="5s")
+    return app.stream("readings", Reading, event_time=EventTime(disorder="5s"))
 
 
 def codes(app):

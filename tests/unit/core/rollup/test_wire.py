@@ -6,31 +6,16 @@ from decimal import Decimal
 import msgspec
 import pytest
 
-from penstock import (
-    App,
-    accumulating,
-    after_count,
-    collect,
-    count,
-    counted,
-    first,
-    fixed,
-    last,
-    maximum,
-    mean,
-    on_watermark,
-    record,
-    retracting,
-    sessions,
-    total,
-    variance,
-)
+from penstock import App, EventTime, record
+from penstock.aggregates import collect, count, first, last, maximum, mean, total, variance
 from penstock.core.graph.panes import pane_destination, rollup_of
 from penstock.core.panes.arrivals import Arrivals
 from penstock.core.panes.bucket import Bucket, MemoryStore
 from penstock.core.rollup.reader import RollupReader
 from penstock.core.rollup.wire import PaneWire
 from penstock.core.rules.check import verified
+from penstock.triggers import after_count, on_watermark
+from penstock.windows import accumulating, counted, fixed, retracting, sessions
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -133,7 +118,7 @@ def test_sessions_that_become_one_leave_a_table():
             .aggregate(n=count())
         ),
         shape="table",
-        disorder="1m",
+        event_time=EventTime(disorder="1m"),
     )
     ((key, value),) = [(e.key, e.value) for e in run.take(reading("a", 0))]
     ((second, _),) = [(e.key, e.value) for e in run.take(reading("a", 15))]
@@ -165,7 +150,10 @@ def test_a_late_record_is_in_the_ledger_with_window_lateness_and_place():
 
 
 def test_a_record_of_the_far_future_is_set_aside_and_moves_nothing():
-    run = Run(lambda s: s.window(fixed("10s"), by="device").aggregate(n=count()), ahead="1h")
+    run = Run(
+        lambda s: s.window(fixed("10s"), by="device").aggregate(n=count()),
+        event_time=EventTime(ahead="1h"),
+    )
     run.clock = 100_000_000
     run.take(reading("a", 1))
     (entry,) = run.take(reading("a", 10_000))

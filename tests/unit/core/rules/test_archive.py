@@ -4,13 +4,15 @@ from datetime import datetime
 
 import pytest
 
-from penstock import App, count, fixed, real_time, record
+from penstock import App, real_time, record
+from penstock.aggregates import count
 from penstock.core.drawing.text import draw_text
 from penstock.core.graph.data import Archive
 from penstock.core.graph.graph import Edge
 from penstock.core.graph.parts import Pipeline
 from penstock.core.rules.archive import APPENDED_DAY
 from penstock.core.rules.check import check
+from penstock.windows import fixed
 
 
 @record(key="device", time="at")

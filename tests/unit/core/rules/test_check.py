@@ -1,4 +1,7 @@
-"""Each mistake an author can make, and the problem it gives."""
+"""Each mistake an author can make, and the problem it gives.
+
+Long because each mistake has the smallest application that makes it.
+"""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -6,8 +9,10 @@ from typing import Annotated
 
 import pytest
 
-from penstock import App, Output, State, count, day, feedback, fixed, limits, real_time, record
+from penstock import App, EventTime, Output, State, day, feedback, limits, real_time, record
+from penstock.aggregates import count
 from penstock.core.rules.check import check
+from penstock.windows import fixed
 
 
 @record(key="id", time="at")
@@ -72,7 +77,7 @@ def stream_without_key(app):
 
 
 def disorder_without_time(app):
-    app.stream("events", Free, disorder="5s")
+    app.stream("events", Free, event_time=EventTime(disorder="5s"))
 
 
 def lake_partitioned_by_nothing(app):

@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-from penstock import App, record
-from penstock.services.state.eventtime import EventTime
+from penstock import App, EventTime, record
+from penstock.services.state.eventtime import TaskEventTime
 from penstock.services.state.instants import micros
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -27,11 +27,11 @@ class Plain:
 
 
 app = App("demo")
-readings = app.stream("readings", Reading, disorder="10s", idle_after="1m")
-samples = app.stream("samples", Sample, idle_after="2m")
+readings = app.stream("readings", Reading, event_time=EventTime(disorder="10s", idle_after="1m"))
+samples = app.stream("samples", Sample, event_time=EventTime(idle_after="2m"))
 plain = app.stream("plain", Plain)
-patient = app.stream("patient", Reading, idle_after=None)
-loose = app.stream("loose", Reading, follows="newest")
+patient = app.stream("patient", Reading, event_time=EventTime(idle_after=None))
+loose = app.stream("loose", Reading, event_time=EventTime(follows="newest"))
 places = app.table("places", Reading)
 
 
@@ -52,7 +52,7 @@ def clock(seconds):
 
 
 def test_of_one_stream_it_is_the_newest_less_the_disorder_and_never_goes_back():
-    subject = EventTime((readings, plain))
+    subject = TaskEventTime((readings, plain))
     assert (subject.known, subject.at) == (True, None)
     subject.see("plain", Plain("a"))
     assert subject.at is None
@@ -61,18 +61,18 @@ def test_of_one_stream_it_is_the_newest_less_the_disorder_and_never_goes_back():
     subject.see("readings", reading(30))
     assert subject.at == at(50)
     assert subject.looks_again() is None
-    assert not EventTime((plain,)).known
+    assert not TaskEventTime((plain,)).known
 
 
 def test_a_time_that_is_no_instant_is_not_taken():
-    subject = EventTime((samples,))
+    subject = TaskEventTime((samples,))
     subject.see("samples", sample(5))
     subject.see("samples", Sample("a", 10**18))
     assert subject.at == at(5)
 
 
 def test_the_slowest_stream_holds_it_back_also_before_its_first_record():
-    subject = EventTime((readings, samples))
+    subject = TaskEventTime((readings, samples))
     subject.look(clock(0))
     subject.see("readings", reading(60))
     assert subject.at is None
@@ -85,7 +85,7 @@ def test_the_slowest_stream_holds_it_back_also_before_its_first_record():
 
 
 def test_a_stream_that_is_silent_holds_it_back_no_more_and_does_so_again_when_it_wakes():
-    subject = EventTime((readings, samples))
+    subject = TaskEventTime((readings, samples))
     subject.look(clock(0))
     subject.see("samples", sample(20))
     subject.look(clock(59))
@@ -102,7 +102,7 @@ def test_a_stream_that_is_silent_holds_it_back_no_more_and_does_so_again_when_it
 
 def test_while_records_of_it_wait_a_stream_is_not_silent():
     waiting = {"readings"}
-    subject = EventTime((readings, samples), waits=waiting.__contains__)
+    subject = TaskEventTime((readings, samples), waits=waiting.__contains__)
     subject.look(clock(0))
     subject.see("samples", sample(20))
     subject.look(clock(90))
@@ -113,7 +113,7 @@ def test_while_records_of_it_wait_a_stream_is_not_silent():
 
 
 def test_where_all_are_silent_the_newest_counts():
-    subject = EventTime((readings, samples))
+    subject = TaskEventTime((readings, samples))
     subject.look(clock(0))
     subject.see("samples", sample(20))
     subject.see("readings", reading(100))
@@ -123,7 +123,7 @@ def test_where_all_are_silent_the_newest_counts():
 
 
 def test_a_stream_that_is_never_idle_holds_it_back_for_ever():
-    subject = EventTime((readings, patient))
+    subject = TaskEventTime((readings, patient))
     subject.look(clock(0))
     subject.see("readings", reading(60))
     subject.look(clock(10**6))
@@ -132,13 +132,13 @@ def test_a_stream_that_is_never_idle_holds_it_back_for_ever():
 
 
 def test_tables_and_streams_that_follow_the_newest_hold_nothing_back():
-    subject = EventTime((readings, places, loose))
+    subject = TaskEventTime((readings, places, loose))
     subject.see("readings", reading(60))
     assert subject.at == at(50)
     for topic in ("places", "loose"):
         subject.see(topic, reading(500))
     assert subject.at == at(50)
-    alone = EventTime((places, loose))
+    alone = TaskEventTime((places, loose))
     alone.see("places", reading(5))
     alone.see("loose", reading(9))
     alone.see("places", reading(7))
@@ -146,17 +146,17 @@ def test_tables_and_streams_that_follow_the_newest_hold_nothing_back():
 
 
 def test_an_instant_that_is_told_is_told_to_every_stream():
-    subject = EventTime((readings, samples))
+    subject = TaskEventTime((readings, samples))
     subject.see_all(at(60))
     assert subject.at == at(50)
 
 
 def test_after_a_restart_every_stream_is_where_it_was():
-    before = EventTime((readings, samples))
+    before = TaskEventTime((readings, samples))
     before.look(clock(0))
     before.see("readings", reading(60))
     before.see("samples", sample(100))
-    subject = EventTime((readings, samples))
+    subject = TaskEventTime((readings, samples))
     subject.load(before.dump())
     subject.look(clock(1))
     assert subject.at == at(50)
@@ -165,21 +165,21 @@ def test_after_a_restart_every_stream_is_where_it_was():
 
 
 def test_a_silence_goes_on_through_a_restart():
-    before = EventTime((readings, samples))
+    before = TaskEventTime((readings, samples))
     before.look(clock(0))
     before.see("readings", reading(0))
     before.see("samples", sample(100))
-    subject = EventTime((readings, samples))
+    subject = TaskEventTime((readings, samples))
     subject.load(before.dump())
     subject.look(clock(61))
     assert subject.at == at(100)
 
 
 def test_a_stream_that_is_new_after_a_restart_is_waited_for_and_one_that_went_is_not():
-    before = EventTime((readings, patient))
+    before = TaskEventTime((readings, patient))
     before.see("readings", reading(60))
     before.see("patient", reading(70))
-    subject = EventTime((readings, samples))
+    subject = TaskEventTime((readings, samples))
     subject.load(before.dump())
     subject.look(clock(0))
     subject.see("readings", reading(90))
@@ -189,6 +189,6 @@ def test_a_stream_that_is_new_after_a_restart_is_waited_for_and_one_that_went_is
 
 
 def test_the_event_time_of_an_earlier_version_is_taken_over():
-    subject = EventTime((readings, samples))
+    subject = TaskEventTime((readings, samples))
     subject.load(b"%d" % micros(at(50)))
     assert subject.at == at(50)

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import App, record
+from penstock import App, EventTime, record
 from penstock.core.graph.state import CallScope
-from penstock.services.state.eventtime import EventTime
+from penstock.services.state.eventtime import TaskEventTime
 from penstock.services.state.instants import instant, micros
 from penstock.services.state.states import States
 from penstock.services.state.timers import TimerQueue
@@ -27,12 +27,12 @@ class Plain:
 
 
 app = App("demo")
-readings = app.stream("readings", Reading, disorder="10s")
+readings = app.stream("readings", Reading, event_time=EventTime(disorder="10s"))
 plain = app.stream("plain", Plain)
 
 
 def queue(*reads):
-    return TimerQueue(EventTime(reads or (readings,)), clock=lambda: NOW_AT)
+    return TimerQueue(TaskEventTime(reads or (readings,)), clock=lambda: NOW_AT)
 
 
 def at(seconds):
@@ -183,7 +183,7 @@ def test_timers_rebuilt_from_their_changelog_are_the_timers_that_were_set(steps)
 
 
 def test_a_timer_takes_about_400_bytes():
-    queue, here = TimerQueue(EventTime([]), clock=lambda: NOW_AT), CallScope()
+    queue, here = TimerQueue(TaskEventTime([]), clock=lambda: NOW_AT), CallScope()
     tracemalloc.start()
     try:
         for number in range(5000):

@@ -1,0 +1,36 @@
+"""What users import: few names, sorted, each in one place, none of Penstock's own modules by accident."""
+
+import importlib
+
+import pytest
+
+PUBLIC = {
+    "penstock": (
+        "App Context EventTime ListState MapState Opening Output State Timer Timers day delete"
+        " feedback limits micro_batch on_error real_time record retry send ttl"
+    ),
+    "penstock.windows": "accumulating counted discarding everything fixed retracting sessions sliding",
+    "penstock.triggers": (
+        "after_count after_delay all_of any_of every every_record in_order never on_watermark"
+        " repeat until"
+    ),
+    "penstock.aggregates": (
+        "approximate_distinct collect combine count distinct first last maximum mean minimum"
+        " quantile top total variance"
+    ),
+    "penstock.connectors": "keyboard run_source tcp_lines text_file",
+    "penstock.testing": "Driver",
+}
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_a_public_module_has_these_names_sorted_and_no_other(module):
+    loaded = importlib.import_module(module)
+    assert loaded.__all__ == PUBLIC[module].split()
+    assert all(hasattr(loaded, name) for name in loaded.__all__)
+    assert loaded.__doc__
+
+
+def test_no_name_is_in_two_public_modules():
+    names = [name for words in PUBLIC.values() for name in words.split()]
+    assert len(names) == len(set(names))
