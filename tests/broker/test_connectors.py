@@ -16,16 +16,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from penstock import App, record
 from penstock.backbone.client.connection import Connection
-from penstock.backbone.log.positions import PositionStore
 from penstock.backbone.log.reader import LogReader
 from penstock.backbone.site import Site
 from penstock.backbone.topics.topics import Topics
-from penstock.connectors import positioned, run_source, tcp_lines, text_file
+from penstock.connectors import pacing, run_source, tcp_lines, text_file
+from penstock.connectors.connector import Item
+from penstock.connectors.positions import read_positions
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Connector
 from penstock.core.rules.check import verified
@@ -47,10 +49,10 @@ def number(text: str) -> Number | None:
     return None if text.startswith("#") else Number(int(text))
 
 
-def declared(kafka: Connection, name: str, connector: Connector) -> Graph:
+def declared(kafka: Connection, name: str, connector: Connector, *, parse: Any = number) -> Graph:
     app = App(name)
     numbers = app.stream(f"{name}.numbers", Number, partitions=1)
-    app.source("in", connector, into=numbers, parse=number)
+    app.source("in", connector, into=numbers, parse=parse)
     graph = verified(app.graph)
     Topics(kafka).declare(graph.topics())
     return graph
@@ -200,9 +202,9 @@ class Dying:
         lines = self.reading.read()
         die("after read")
         return lines
-    def position_after(self, line):
+    def position_after(self, item):
         die("before commit")
-        return self.reading.position_after(line)
+        return self.reading.position_after(item)
     @property
     def ended(self):
         return self.reading.ended
@@ -210,11 +212,13 @@ class Dying:
         self.reading.close()
 
 class DyingFile:
-    interactive = False
+    interactive = grows = False
     def describe(self):
         return "a file read by somebody who dies"
-    def open(self, position):
-        return Dying(text_file(path).open(position))
+    def splits(self):
+        return text_file(path).splits()
+    def open(self, split, position):
+        return Dying(text_file(path).open(split, position))
 
 @record()
 class Number:
@@ -253,7 +257,7 @@ def test_killing_the_source_at_any_step_loses_and_doubles_nothing(kafka, topic, 
     assert len(dead_letters_on(kafka, graph)) == 42
 
 
-def test_lines_of_a_slow_parse_are_written_while_it_goes_on(kafka, topic, tmp_path, monkeypatch):
+def test_lines_of_a_slow_parse_are_written_while_it_goes_on(kafka, topic, tmp_path):
     file, seen = tmp_path / "lines.txt", threading.Event()
     file.write_text("".join(f"{number}\n" for number in range(300)))
 
@@ -263,8 +267,7 @@ def test_lines_of_a_slow_parse_are_written_while_it_goes_on(kafka, topic, tmp_pa
         threading.Event().wait(0.01)
         return Number(int(text))
 
-    monkeypatch.setitem(globals(), "number", parse)
-    graph = declared(kafka, topic.name("app"), text_file(file))
+    graph = declared(kafka, topic.name("app"), text_file(file), parse=parse)
     with running(kafka, graph, tmp_path) as source:
         eventually(lambda: numbers_on(kafka, graph))
         seen.set()
@@ -291,32 +294,85 @@ def test_a_second_run_of_the_same_source_takes_over_and_the_first_stops(kafka, t
     assert numbers_on(kafka, graph) == [1, 2]
 
 
-def test_a_position_that_does_not_move_is_kept_from_being_forgotten(
+def test_a_source_that_reads_nothing_keeps_its_producer_from_being_forgotten(
     kafka, topic, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(positioned, "KEEP_SECONDS", 0.1)
-    path, store = tmp_path / "numbers.txt", PositionStore(kafka)
+    monkeypatch.setattr(pacing, "KEEP_SECONDS", 0.1)
+    path = tmp_path / "numbers.txt"
     path.write_text("1\n2\n")
     graph = declared(kafka, topic.name("app"), text_file(path, follow=True))
+    positions = f"{graph.app}.in.positions"
     with running(kafka, graph, tmp_path):
         eventually(lambda: numbers_on(kafka, graph) == [1, 2])
-        before = store.read(f"{graph.app}.in")
-        store.forget(f"{graph.app}.in")
-        assert eventually(lambda: store.read(f"{graph.app}.in")) == before
-    with running(kafka, graph, tmp_path):
+        eventually(lambda: len(list(LogReader(kafka).read(positions))) > 2)
         with path.open("a") as file:
             file.write("3\n")
         eventually(lambda: numbers_on(kafka, graph)[2:])
     assert numbers_on(kafka, graph) == [1, 2, 3]
 
 
-def test_the_position_of_a_file_is_the_number_of_bytes_read(kafka, topic, tmp_path):
+def test_the_position_of_a_file_is_the_number_of_bytes_read_and_a_fingerprint(
+    kafka, topic, tmp_path
+):
     path = tmp_path / "numbers.txt"
     path.write_text("1\n22\n333\n")
     graph = declared(kafka, topic.name("app"), text_file(path))
     run_to_end(kafka, graph, tmp_path)
-    offsets = PositionStore(kafka).read(f"{graph.app}.in")
-    assert offsets[f"{graph.app}.numbers", 0] == 9
+    (position,) = read_positions(kafka, f"{graph.app}.in.positions").values()
+    assert (position["at"], len(position["fingerprint"])) == (9, 16)
+
+
+class Days:
+    """A connector whose splits are days of numbers."""
+
+    interactive = grows = False
+
+    def __init__(self, days: dict[str, list[int]]) -> None:
+        self.days = days
+
+    def describe(self) -> str:
+        return "days of numbers"
+
+    def splits(self) -> list[str]:
+        return list(self.days)
+
+    def open(self, split: str, position: list[int] | None) -> "Day":
+        return Day(self.days[split], position[0] if position else 0)
+
+
+class Day:
+    def __init__(self, numbers: list[int], at: int) -> None:
+        self.left = [Item(Number(value), at + n) for n, value in enumerate(numbers[at:])]
+
+    @property
+    def ended(self) -> bool:
+        return not self.left
+
+    def read(self) -> list[Item]:
+        items, self.left = self.left[:2], self.left[2:]
+        return items
+
+    def position_after(self, item: Item) -> list[int]:
+        return [item.at + 1]
+
+    def close(self) -> None:
+        pass
+
+
+def test_records_in_several_splits_are_on_the_log_once_over_restarts(kafka, topic, tmp_path):
+    days = {"monday": [1, 2, 3], "tuesday": []}
+    graph = declared(kafka, topic.name("app"), Days(days), parse=None)
+    run_to_end(kafka, graph, tmp_path)
+    days["monday"].append(4)
+    days["tuesday"] += [5, "six"]
+    days["wednesday"] = [7]
+    last = run_to_end(kafka, graph, tmp_path)
+    assert sorted(numbers_on(kafka, graph)) == [1, 2, 3, 4, 5, 7]
+    assert last.counts.received == 4
+    ((value, headers),) = dead_letters_on(kafka, graph)
+    assert (value, headers["penstock.topic"]) == (b'{"value":"six"}', "source:in/tuesday")
+    positions = read_positions(kafka, f"{graph.app}.in.positions")
+    assert positions == {"monday": [4], "tuesday": [2], "wednesday": [1]}
 
 
 def address(source: Running) -> tuple[str, int]:
@@ -402,7 +458,7 @@ def test_a_stop_while_kafka_is_away_takes_no_longer_than_it_may(tmp_path):
         source.thread.join(LIMIT_SECONDS)
         assert time.monotonic() - stopped_at < 10
     (error,) = source.ended
-    assert error.code == "source.lines-lost"
+    assert error.code == "source.items-lost"
     assert source.reports[-1].state == "failed"
 
 

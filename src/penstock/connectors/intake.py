@@ -1,11 +1,11 @@
-"""What becomes of one line: a record for the log, nothing, or a reason why it is no record."""
+"""What becomes of one item: a record for the log, nothing, or a reason why it is no record."""
 
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from penstock.connectors.lines import Line
+from penstock.connectors.connector import Item
 from penstock.core.graph.parts import Source
 from penstock.core.records.codec import Codec, JsonCodec
 from penstock.errors import DataError
@@ -21,10 +21,13 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
 
 
 class Intake:
-    """The rule of one source from lines to records: its ``parse``, or JSON where it has none.
+    """The rule of one source from items to records.
 
-    What it lets through is valid: whoever reads the stream can decode it. A record made by
-    ``parse`` is checked as strictly as one that came from a stranger.
+    ``parse`` makes the record where the source has one: of the text of bytes, or of anything else
+    as it is. Without it, bytes are a record's JSON, and anything else is the record.
+
+    What it lets through is valid: whoever reads the stream can decode it. A record that ``parse``
+    or a connector made is checked as strictly as one that came from a stranger.
     """
 
     def __init__(self, source: Source) -> None:
@@ -34,36 +37,41 @@ class Intake:
         )
         self._parse = source.parse
 
-    def take(self, line: Line) -> Entry | None:
-        """Return the line's record, None where ``parse`` skips it; DataError: it gives none."""
-        if line.too_long:
-            text = (
-                f"the line has {line.length} bytes, {len(line.content)} are allowed and kept here"
-            )
-            raise DataError(text, code="data.line-too-long")
-        if not line.complete:
-            text = f"the line ends after {line.length} bytes without a line end"
-            raise DataError(text, code="data.half-line")
-        if self._parse is None:
-            record = self._codec.decode(line.content)
+    def take(self, item: Item) -> Entry | None:
+        """Return the item's record, None where ``parse`` skips it; DataError: it gives none."""
+        if fault := item.fault():
+            raise fault
+        content = item.content
+        if self._parse is not None:
+            record = self._parsed(self._parse, content)
+        elif isinstance(content, bytes):
+            record = self._codec.decode(content)
             return Entry(self._codec.key(record), self._codec.encode(record))
-        record = self._parsed(self._parse, line.content)
+        else:
+            record = self._of_type(content, "the connector")
         if record is None:
             return None
         value = self._codec.encode(record)
         return Entry(self._codec.key(self._codec.decode(value)), value)
 
-    def _parsed(self, parse: Callable[[str], Any], content: bytes) -> Any:
+    def _parsed(self, parse: Callable[[Any], Any], content: Any) -> Any:
+        given = _text(content) if isinstance(content, bytes) else content
         try:
-            text = content.decode()
-        except UnicodeDecodeError as error:
-            raise DataError(f"the line is not UTF-8: {error}", code="data.not-utf8") from error
-        try:
-            record = parse(text)
+            record = parse(given)
         except Exception as error:
             reason = f"parse raised {type(error).__name__}: {error}"
             raise DataError(reason, code="user.raised") from error
-        if record is not None and not isinstance(record, self._type.cls):
-            reason = f"parse gave {type(record).__name__}, not {self._type.name}"
+        return None if record is None else self._of_type(record, "parse")
+
+    def _of_type(self, record: Any, giver: str) -> Any:
+        if not isinstance(record, self._type.cls):
+            reason = f"{giver} gave {type(record).__name__}, not {self._type.name}"
             raise DataError(reason, code="data.wrong-type")
         return record
+
+
+def _text(content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise DataError(f"the line is not UTF-8: {error}", code="data.not-utf8") from error

@@ -9,8 +9,8 @@ import msgspec
 
 from penstock.connectors.connector import Feed
 from penstock.connectors.lines import LineCutter
-from penstock.connectors.options import byte_count
-from penstock.errors import ConfigurationError
+from penstock.connectors.options import ConnectorOptions
+from penstock.errors import ConfigurationError, Problem
 
 __all__ = ["Keyboard", "keyboard", "read_lines"]
 
@@ -24,6 +24,7 @@ class Keyboard:
     """Standard input as a source; :func:`keyboard` makes it."""
 
     max_line: int = _MAX_LINE
+    problems: tuple[Problem, ...] = field(default=(), compare=False, repr=False)
     interactive: bool = field(default=True, init=False)
 
     def describe(self) -> str:
@@ -47,7 +48,9 @@ def keyboard(*, max_line: str | int = _MAX_LINE) -> Keyboard:
     `penstock dev` leaves it out, because it needs a terminal: `penstock run APP --part NAME`. A
     line is written once; one that is not yet acknowledged when the process is killed is lost.
     """
-    return Keyboard(max_line=byte_count("max_line", max_line))
+    problems: list[Problem] = []
+    bound = ConnectorOptions("keyboard", problems).size("max_line", max_line, _MAX_LINE)
+    return Keyboard(max_line=bound, problems=tuple(problems))
 
 
 def read_lines(descriptor: int, feed: Feed, *, max_line: int = _MAX_LINE) -> None:

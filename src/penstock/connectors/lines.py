@@ -1,20 +1,20 @@
 """Bytes cut into lines, the length of each bounded; no I/O."""
 
-import msgspec
+from penstock.connectors.connector import Item
+from penstock.errors import DataError
 
 __all__ = ["Line", "LineCutter"]
 
 
-class Line(msgspec.Struct, frozen=True, gc=False):
-    """One line of the outside, without its line end."""
+class Line(Item, frozen=True, gc=False):
+    """One line, without its line end; ``at`` is the position of its first byte in its input.
 
-    at: int
-    """The byte position of its first byte in its input."""
-    end: int
+    Of a line that was longer than allowed ``content`` has only the first bytes.
+    """
+
+    end: int = 0
     """The byte position behind its line end: where the next line begins."""
-    content: bytes
-    """Its bytes; only the first of them where it was longer than allowed."""
-    length: int
+    length: int = 0
     """How many bytes it had; more than ``content`` has where it was cut."""
     complete: bool = True
     """Whether its line end was seen."""
@@ -23,6 +23,18 @@ class Line(msgspec.Struct, frozen=True, gc=False):
     def too_long(self) -> bool:
         """Whether it was longer than allowed."""
         return self.length > len(self.content)
+
+    def fault(self) -> DataError | None:
+        """Return why it cannot become a record: it was cut, or its end did not come."""
+        if self.too_long:
+            text = (
+                f"the line has {self.length} bytes, {len(self.content)} are allowed and kept here"
+            )
+            return DataError(text, code="data.line-too-long")
+        if not self.complete:
+            text = f"the line ends after {self.length} bytes without a line end"
+            return DataError(text, code="data.half-line")
+        return None
 
 
 class LineCutter:
@@ -76,7 +88,7 @@ class LineCutter:
         content, length = self._held, self._length
         if complete and length == len(content) and content.endswith(b"\r"):
             content, length = content[:-1], length - 1
-        return Line(self._at, end, content[: self._max_line], length, complete)
+        return Line(content[: self._max_line], self._at, end, length, complete)
 
     def _hold(self, piece: bytes) -> None:
         # One byte more than allowed is held, so that "\r" before "\n" does not count as content.

@@ -1,43 +1,73 @@
-"""Options of connectors as people write them; what is wrong is the author's to mend."""
+"""Options of connectors as people write them: all that is wrong is kept, nothing is raised."""
 
 from datetime import timedelta
-from types import UnionType
 from typing import Any
 
+from penstock.core.options import Options
 from penstock.core.place import caller
-from penstock.core.units import UnitError, duration, size
-from penstock.errors import DefinitionError, Problem
+from penstock.errors import Problem
 
-__all__ = ["byte_count", "invalid", "is_number", "time_span"]
-
-
-def invalid(message: str, *, hint: str = "") -> DefinitionError:
-    """Return the error for a wrong option, with the line of the user's source."""
-    return DefinitionError((Problem("source.option", message, hint, caller()),))
+__all__ = ["ConnectorOptions"]
 
 
-def is_number(given: Any, kind: type[int] | UnionType = int) -> bool:
-    """Return whether something is a number, a whole one unless told otherwise."""
-    return isinstance(given, kind) and not isinstance(given, bool)
+class ConnectorOptions(Options):
+    """Reads the options of one connector; each problem has the line that made the connector.
 
+    The connector keeps them as ``problems``, and `penstock check` shows those of all sources.
+    """
 
-def byte_count(option: str, given: str | int) -> int:
-    """Return a size of at least one byte."""
-    try:
-        count = size(given)
-    except UnitError as error:
-        raise invalid(f"{option}: {error}") from error
-    if count < 1:
-        raise invalid(f"{option} is {given!r}", hint="give it at least 1B")
-    return count
+    def __init__(self, connector: str, problems: list[Problem]) -> None:
+        super().__init__(connector, caller(), problems)
 
+    def text(self, option: str, given: Any, otherwise: str, hint: str) -> str:
+        """Return a text."""
+        if isinstance(given, str):
+            return given
+        self.wrong(option, f"{given!r} is no text", hint)
+        return otherwise
 
-def time_span(option: str, given: str | timedelta) -> timedelta:
-    """Return a time span longer than nothing."""
-    try:
-        span = duration(given)
-    except UnitError as error:
-        raise invalid(f"{option}: {error}") from error
-    if span <= timedelta():
-        raise invalid(f"{option} is {given!r}", hint="give it more than 0s")
-    return span
+    def flag(self, option: str, given: Any) -> bool:
+        """Return whether something is to be so."""
+        if isinstance(given, bool):
+            return given
+        self.wrong(option, f"{given!r} is neither True nor False", f"{option}=True, for example")
+        return False
+
+    def whole(
+        self, option: str, given: Any, otherwise: int, *, least: int, most: int | None = None
+    ) -> int:
+        """Return a whole number within bounds, both included."""
+        number = isinstance(given, int) and not isinstance(given, bool)
+        if number and least <= given and (most is None or given <= most):
+            return int(given)
+        hint = f"give it {least} or more" if most is None else f"give it {least} to {most}"
+        self.wrong(
+            option,
+            f"{given!r} is out of range" if number else f"{given!r} is no whole number",
+            hint,
+        )
+        return otherwise
+
+    def maybe_rate(self, option: str, given: Any) -> float | None:
+        """Return a number per second that is more than 0, or None where that was given."""
+        number = isinstance(given, int | float) and not isinstance(given, bool)
+        if given is None or (number and given > 0):
+            return None if given is None else float(given)
+        self.wrong(
+            option,
+            f"{given!r} is no number above 0",
+            f"{option}=100, for example: so many a second",
+        )
+        return None
+
+    def positive_span(self, option: str, given: Any, otherwise: timedelta) -> timedelta:
+        """Return a time span longer than nothing."""
+        span = self.span(option, given, otherwise)
+        if span == timedelta():
+            self.wrong(option, f"{given!r} is no time", 'give it more than "0s"')
+            return otherwise
+        return span
+
+    def wrong(self, option: str, text: str, hint: str, *, code: str = "source.option") -> None:
+        """Keep a problem with an option."""
+        super().wrong(option, text, hint, code=code)

@@ -1,12 +1,14 @@
-"""Where lines go: records onto the stream, all others to the dead-letter topic."""
+"""Where items go: records onto the stream, all others to the dead-letter topic."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from itertools import cycle
 from typing import Literal, Protocol, TypeAlias
 
+import msgspec
+
+from penstock.connectors.connector import WHOLE, Item
 from penstock.connectors.intake import Entry, Intake
-from penstock.connectors.lines import Line
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Source
 from penstock.core.records.deadletter import Coordinates, dead_letter_headers
@@ -16,7 +18,7 @@ __all__ = ["Made", "Outcome", "Outlet", "Sending", "source_topic"]
 
 Outcome = Literal["passed", "filtered", "dead_lettered"]
 Made: TypeAlias = Entry | DataError | None
-"""What a line gives: a record, the reason why it gives none, or nothing."""
+"""What an item gives: a record, the reason why it gives none, or nothing."""
 
 
 class Sending(Protocol):
@@ -34,13 +36,13 @@ class Sending(Protocol):
         """Queue one record."""
 
 
-def source_topic(name: str) -> str:
-    """Return what the dead letters of a source have for a topic: they never stood on one."""
-    return f"source:{name}"
+def source_topic(name: str, split: str = WHOLE) -> str:
+    """Return what a dead letter of a source has for a topic, because it never stood on one."""
+    return f"source:{name}/{split}" if split else f"source:{name}"
 
 
 class Outlet:
-    """Writes what becomes of each line of one source."""
+    """Writes what becomes of each item of one source."""
 
     def __init__(
         self,
@@ -60,21 +62,17 @@ class Outlet:
         self._producer = producer
         self._now = now
 
-    def write(self, line: Line, *, at: int) -> Outcome:
-        """Queue what the line gives; ``at`` is its offset where it becomes a dead letter."""
-        return self.send(line, self.make(line), at=at)
-
-    def make(self, line: Line) -> Made:
-        """Return what the line gives: this runs the user's code, and sends nothing."""
+    def make(self, item: Item) -> Made:
+        """Return what the item gives: this runs the user's code, and sends nothing."""
         try:
-            return self._intake.take(line)
+            return self._intake.take(item)
         except DataError as error:
             return error
 
-    def send(self, line: Line, made: Made, *, at: int) -> Outcome:
-        """Queue what :meth:`make` gave."""
+    def send(self, item: Item, made: Made, *, at: int, split: str = WHOLE) -> Outcome:
+        """Queue what :meth:`make` gave; ``at`` is its offset where that is a dead letter."""
         if isinstance(made, DataError):
-            self._refuse(line, made, at)
+            self._refuse(item, made, Coordinates(source_topic(self._source.name, split), 0, at))
             return "dead_lettered"
         if made is None:
             return "filtered"
@@ -86,9 +84,18 @@ class Outlet:
         )
         return "passed"
 
-    def _refuse(self, line: Line, error: DataError, at: int) -> None:
-        name = self._source.name
-        headers = dead_letter_headers(
-            error, Coordinates(source_topic(name), 0, at), part=name, at=self._now()
-        )
-        self._producer.send(self._dead_letters, key=None, value=line.content, headers=headers)
+    def _refuse(self, item: Item, error: DataError, place: Coordinates) -> None:
+        headers = dead_letter_headers(error, place, part=self._source.name, at=self._now())
+        value = _shown(item.content, most=self._into.max_record_bytes)
+        self._producer.send(self._dead_letters, key=None, value=value, headers=headers)
+
+
+def _shown(content: object, *, most: int) -> bytes:
+    """Return an item's bytes; what is not bytes as JSON, or as a text that a person can read."""
+    if isinstance(content, bytes):
+        return content
+    try:
+        value = msgspec.json.encode(content)
+    except Exception:  # noqa: BLE001 - a stranger's value: whatever is wrong with it, it is shown
+        return f"a {type(content).__name__}, which cannot be shown as JSON".encode()
+    return value if len(value) <= most else value[:most]

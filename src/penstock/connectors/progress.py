@@ -51,12 +51,12 @@ class Progress:
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"report-{part}", daemon=True)
 
-    def took(self, lines: int) -> None:
-        """Count lines as received and in flight."""
-        self._count(received=lines, in_flight=lines)
+    def took(self, items: int) -> None:
+        """Count items as received and in flight."""
+        self._count(received=items, in_flight=items)
 
     def settled(self, *, passed: int, filtered: int, dead_lettered: int) -> None:
-        """Count lines in flight as done; a record or a dead letter of each is on the log."""
+        """Count items in flight as done; a record or a dead letter of each is on the log."""
         total = passed + filtered + dead_lettered
         self._count(
             passed=passed,
@@ -67,7 +67,7 @@ class Progress:
         )
 
     def undone(self) -> None:
-        """Forget the lines in flight: they will be read again."""
+        """Forget the items in flight: they will be read again."""
         self._count(received=-self._counts.in_flight, in_flight=-self._counts.in_flight)
 
     def running(self) -> None:
@@ -87,27 +87,27 @@ class Progress:
         self._detail = {**self._detail, fact: text}
 
     def complain(self, trouble: str) -> None:
-        """Say why lines do not get in; empty: they do."""
+        """Say why items do not get in; empty: they do."""
         self._complaint = trouble
 
-    def begin(self, line: int) -> None:
-        """Hear that the user's code is about to read a line, told by where it begins."""
-        self._in_hand = (self._clock(), line)
+    def begin(self, item: int) -> None:
+        """Take note that the user's code is about to be given the item at this place."""
+        self._in_hand = (self._clock(), item)
         self._thread_at_work = threading.get_ident()
 
     def finish(self) -> None:
-        """Hear that the user's code has read its lines."""
+        """Take note that the user's code is done with its items."""
         self._in_hand = None
 
     @property
     def in_hand(self) -> str:
-        """Return where the user's code is, and with which line, in words; empty: nowhere."""
+        """Return where the user's code is, and with which item, in words; empty: nowhere."""
         if (in_hand := self._in_hand) is None:
             return ""
-        since, line = in_hand
+        since, item = in_hand
         since_at = datetime.fromtimestamp(since, UTC).isoformat(timespec="seconds")
         at = whereabouts(self._thread_at_work) or "an unknown place"
-        return f"{self._part} is at {at}, with line {line}, since {since_at}"
+        return f"{self._part} is at {at}, with item {item}, since {since_at}"
 
     @contextmanager
     def waiting(self) -> Iterator[None]:

@@ -24,12 +24,12 @@ _LOOK_SECONDS = 0.1
 
 
 def run_source(graph: Graph, name: str, site: "Site") -> None:
-    """Bring the lines of the source of this name onto its stream; the topics must exist.
+    """Bring the items of the source of this name onto its stream; the topics must exist.
 
-    Returns when the outside has ended or soon after ``site.stop`` is set, with everything that was
-    taken on the log. Reports to ``site.report`` every second. Raises ConfigurationError where the
-    outside cannot be read, FencedError where the same source runs elsewhere, TransientError where
-    Kafka stays away, StuckError where ``parse`` hangs when it is to stop: its thread is left
+    Returns when the source has ended or soon after ``site.stop`` is set, with everything that was
+    taken on the log. Reports to ``site.report`` every second. Raises ConfigurationError where
+    the source cannot be read, FencedError where the same source runs elsewhere, TransientError
+    where Kafka stays away, StuckError where ``parse`` hangs when it is to stop: its thread is left
     behind, and the process has to end for it to end.
     """
     from penstock.connectors.progress import Progress
@@ -44,18 +44,18 @@ def run_source(graph: Graph, name: str, site: "Site") -> None:
 def _run(graph: Graph, source: Source, site: "Site", progress: "Progress") -> None:
     # The Kafka client is loaded by whoever runs a source, not by whoever declares one.
     from penstock.connectors.live import run_live
-    from penstock.connectors.positioned import PositionedRun
+    from penstock.connectors.positioned import run_positioned
 
     connector = source.connector
     if isinstance(connector, PositionedConnector):
-        PositionedRun(graph, source, connector, site=site, progress=progress).run()
+        run_positioned(graph, source, connector, site=site, progress=progress)
     elif isinstance(connector, LiveConnector):
         run_live(graph, source, connector, site=site, progress=progress)
     else:
         raise ConfigurationError(
             f"source {source.name!r}: {type(connector).__name__} can neither run nor be opened",
             code="source.no-connector",
-            hint="give it run(feed) or open(position), see penstock.connectors.connector",
+            hint="give it run(feed), or splits() and open(split, position)",
         )
 
 
@@ -81,8 +81,8 @@ def _supervise(run: Callable[[], None], *, site: "Site", progress: "Progress") -
                 f"a source did not stop within {span_text(limit.total_seconds())}",
                 code="source.stuck",
                 detail=in_hand,
-                hint="let parse come to an end; lines it was not done with are read again, where"
-                " they can be",
+                hint="let parse come to an end; items it was not done with are read again,"
+                " where they can be",
             )
     outcome.result()
 

@@ -19,9 +19,9 @@ from datetime import timedelta
 
 from penstock.connectors.connector import Feed
 from penstock.connectors.lines import LineCutter
-from penstock.connectors.options import byte_count, invalid, is_number, time_span
+from penstock.connectors.options import ConnectorOptions
 from penstock.core.units import duration_text
-from penstock.errors import ConfigurationError
+from penstock.errors import ConfigurationError, Problem
 
 __all__ = ["TcpLines", "TcpServer", "tcp_lines"]
 
@@ -48,6 +48,7 @@ class TcpLines:
     max_connections: int = _MAX_CONNECTIONS
     line_timeout: timedelta = _LINE_TIMEOUT
     idle_timeout: timedelta = _IDLE_TIMEOUT
+    problems: tuple[Problem, ...] = field(default=(), compare=False, repr=False)
     interactive: bool = field(default=False, init=False)
 
     def describe(self) -> str:
@@ -81,19 +82,18 @@ def tcp_lines(
     one that was silent for longest makes room for a new one, those that never sent anything first;
     where none was silent for a second, the new one is closed and the source is degraded.
     """
-    if not isinstance(host, str):
-        raise invalid(f"the host is {host!r}", hint='name it, or its address: "127.0.0.1"')
-    if not is_number(port) or not 0 <= port <= _LAST_PORT:
-        raise invalid(f"the port is {port!r}", hint=f"give one from 1 to {_LAST_PORT}, or 0")
-    if not is_number(max_connections) or max_connections < 1:
-        raise invalid(f"max_connections is {max_connections!r}", hint="give it 1 or more")
+    problems: list[Problem] = []
+    options = ConnectorOptions("tcp_lines", problems)
     return TcpLines(
-        host=host,
-        port=port,
-        max_line=byte_count("max_line", max_line),
-        max_connections=max_connections,
-        line_timeout=time_span("line_timeout", line_timeout),
-        idle_timeout=time_span("idle_timeout", idle_timeout),
+        host=options.text("host", host, "127.0.0.1", 'name it, or its address: "127.0.0.1"'),
+        port=options.whole("port", port, 0, least=0, most=_LAST_PORT),
+        max_line=options.size("max_line", max_line, _MAX_LINE),
+        max_connections=options.whole(
+            "max_connections", max_connections, _MAX_CONNECTIONS, least=1
+        ),
+        line_timeout=options.positive_span("line_timeout", line_timeout, _LINE_TIMEOUT),
+        idle_timeout=options.positive_span("idle_timeout", idle_timeout, _IDLE_TIMEOUT),
+        problems=tuple(problems),
     )
 
 

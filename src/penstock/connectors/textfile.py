@@ -15,17 +15,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Self
 
 import msgspec
 
-from penstock.connectors.connector import Position
+from penstock.connectors.connector import WHOLE, Position
 from penstock.connectors.lines import Line, LineCutter
-from penstock.connectors.options import byte_count, invalid, is_number
+from penstock.connectors.options import ConnectorOptions
 from penstock.connectors.ratelimit import RateLimit
 from penstock.core.units import size_text
-from penstock.errors import ConfigurationError
+from penstock.errors import ConfigurationError, Problem
 
-__all__ = ["FileReading", "TextFile", "text_file"]
+__all__ = ["FilePosition", "FileReading", "TextFile", "text_file"]
 
 _MAX_LINE = 1 << 20
 _READ_BYTES = 1 << 20
@@ -46,7 +47,9 @@ class TextFile:
     repeat: bool = False
     rate: float | None = None
     max_line: int = _MAX_LINE
+    problems: tuple[Problem, ...] = field(default=(), compare=False, repr=False)
     interactive: bool = field(default=False, init=False)
+    grows: bool = field(default=False, init=False)
 
     def describe(self) -> str:
         """Return the file and how it is read, for people."""
@@ -59,15 +62,20 @@ class TextFile:
             words.append(f"{self.rate:g} a second")
         return ", ".join(words)
 
+    def splits(self) -> tuple[str, ...]:
+        """Return the name of its one split."""
+        return (WHOLE,)
+
     def open(
-        self, position: Position | None, *, clock: Callable[[], float] = time.monotonic
+        self, _split: str, position: Position | None, *, clock: Callable[[], float] = time.monotonic
     ) -> "FileReading":
         """Open the file where it was left; ConfigurationError where it is no longer that file."""
+        left = None if position is None else FilePosition.load(position)
         with _explained(self.path):
             # Non-blocking, because opening a named pipe would wait for its writer.
             descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
-            return FileReading(self, descriptor, position, RateLimit(self.rate, clock=clock))
+            return FileReading(self, descriptor, left, RateLimit(self.rate, clock=clock))
         except BaseException:
             os.close(descriptor)
             raise
@@ -89,21 +97,53 @@ def text_file(
     the source ends; run again, it goes on with what was appended. A file that was cut or replaced
     is refused. A relative path is looked up where the source runs.
     """
-    if follow and repeat:
-        raise invalid("a file is either followed or repeated", hint="leave one of them out")
-    if not isinstance(path, str | Path):
-        raise invalid(f"the path is {path!r}", hint='name a file: text_file("lines.txt")')
-    if rate is not None and not (is_number(rate, int | float) and rate > 0):
-        raise invalid(f"the rate is {rate!r} lines a second", hint="give it more than 0")
-    bound = byte_count("max_line", max_line)
-    return TextFile(path=Path(path), follow=follow, repeat=repeat, rate=rate, max_line=bound)
+    problems: list[Problem] = []
+    options = ConnectorOptions("text_file", problems)
+    given: Any = path
+    if not isinstance(given, str | Path):
+        options.wrong("path", f"{given!r} is no path", 'name a file: text_file("lines.txt")')
+    followed, repeated = options.flag("follow", follow), options.flag("repeat", repeat)
+    if followed and repeated:
+        options.wrong("follow", "a file is either followed or repeated", "leave one of them out")
+    return TextFile(
+        path=Path(given) if isinstance(given, str | Path) else Path(),
+        follow=followed,
+        repeat=repeated,
+        rate=options.maybe_rate("rate", rate),
+        max_line=options.size("max_line", max_line, _MAX_LINE),
+        problems=tuple(problems),
+    )
+
+
+class FilePosition(msgspec.Struct, frozen=True):
+    """How far a file was read, and how to know it again."""
+
+    at: int
+    """How many bytes were read; with ``repeat``, over all rounds."""
+    fingerprint: str
+
+    @classmethod
+    def load(cls, position: Position) -> Self:
+        """Return a position that :meth:`dump` gave; ConfigurationError for any other."""
+        try:
+            return msgspec.convert(position, cls)
+        except msgspec.ValidationError as error:
+            raise ConfigurationError(
+                f"{position!r} is no position of a text file: {error}",
+                code="source.position",
+                hint="another connector wrote it: give the source another name",
+            ) from error
+
+    def dump(self) -> Position:
+        """Return it as a JSON value."""
+        return {"at": self.at, "fingerprint": self.fingerprint}
 
 
 class FileReading:
     """One pass over a file (with ``repeat`` many rounds, whose bytes are counted on and on)."""
 
     def __init__(
-        self, spec: TextFile, descriptor: int, position: Position | None, pace: RateLimit
+        self, spec: TextFile, descriptor: int, position: FilePosition | None, pace: RateLimit
     ) -> None:
         self._spec = spec
         self._descriptor = descriptor
@@ -126,13 +166,13 @@ class FileReading:
     @property
     def position(self) -> Position:
         """Where the lines given out so far end."""
-        return Position(self._at, self._fingerprint(self._at))
+        return FilePosition(self._at, self._fingerprint(self._at)).dump()
 
     def position_after(self, line: Line) -> Position:
         """Where a line ends; ConfigurationError where the file was rewritten since it was read."""
-        position = Position(line.end, self._fingerprint(line.end))
+        position = FilePosition(line.end, self._fingerprint(line.end))
         self._require_same_content()
-        return position
+        return position.dump()
 
     @property
     def ended(self) -> bool:
@@ -214,7 +254,7 @@ class FileReading:
             if not os.path.samestat(there, self._status):
                 raise self._changed("another file has its name")
 
-    def _recognise(self, position: Position) -> None:
+    def _recognise(self, position: FilePosition) -> None:
         size, read = self._status.st_size, position.at - self._round
         if size < read:
             raise self._changed(f"it has {size} bytes, {read} were read")
@@ -229,15 +269,15 @@ class FileReading:
             return 0
         return max(0, at - 1) // size * size
 
-    def _fingerprint(self, at: int) -> int:
-        """Return a number made of bytes before ``at``, so that growing does not change it."""
+    def _fingerprint(self, at: int) -> str:
+        """Return a digest of bytes before ``at``, so that growing does not change it."""
         head, tail = self._edges(at - self._round_of(at))
         digest = hashlib.blake2b(digest_size=8)
         if self._spec.repeat:
             digest.update(self._status.st_size.to_bytes(8))
         digest.update(head)
         digest.update(tail)
-        return int.from_bytes(digest.digest()) >> 1
+        return digest.hexdigest()
 
     def _changed(self, how: str) -> ConfigurationError:
         return ConfigurationError(

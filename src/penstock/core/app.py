@@ -281,12 +281,13 @@ class App:
         connector: Connector,
         *,
         into: Stream[T],
-        parse: Callable[[str], T | None] | None = None,
+        parse: Callable[[Any], T | None] | None = None,
     ) -> Source:
-        """Declare that an outside system feeds a stream, line by line.
+        """Declare that an outside system feeds a stream, line by line or record by record.
 
-        ``parse`` makes a record of a line, or None to skip it; without it a line is a record's
-        JSON. A line that gives no record is dead-lettered.
+        ``parse`` makes a record of a line, which is a text, or of whatever else the connector
+        gives; None skips it. Without ``parse`` a line is a record's JSON, and anything else is a
+        record already. What gives no record is dead-lettered.
         """
         place = caller()
         options = self._options("source", name, place)
@@ -295,6 +296,7 @@ class App:
         if not callable(getattr(given, "describe", None)):
             hint = 'penstock.connectors has them: text_file("lines.txt"), for example'
             options.wrong("connector", f"{given!r} is no connector", hint)
+        self._problems += getattr(given, "problems", ())
         if parse is not None:
             options.function("parse", parse)
         source = Source(name=name, connector=connector, into=into, parse=parse, place=place)

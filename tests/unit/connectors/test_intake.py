@@ -4,6 +4,7 @@ import pytest
 
 from penstock import App, limits, record
 from penstock.connectors import text_file
+from penstock.connectors.connector import Item
 from penstock.connectors.intake import Entry, Intake
 from penstock.connectors.lines import Line
 from penstock.errors import DataError
@@ -22,7 +23,7 @@ def intake(parse=None) -> Intake:
 
 
 def line(content: bytes) -> Line:
-    return Line(0, len(content) + 1, content, len(content))
+    return Line(content, 0, len(content) + 1, len(content))
 
 
 def reading(text: str) -> Reading | None:
@@ -91,10 +92,33 @@ def test_a_line_that_is_not_the_records_json_is_refused_with_its_reason(content,
 
 
 def test_a_line_that_was_cut_is_refused_without_calling_parse():
-    error = refused(intake(pytest.fail), Line(0, 101, b"x" * 10, 100))
+    error = refused(intake(pytest.fail), Line(b"x" * 10, 0, 101, 100))
     assert (error.code, "100 bytes" in error.message) == ("data.line-too-long", True)
 
 
 def test_half_a_line_is_refused_even_if_it_would_parse():
-    half = Line(0, 8, b"boiler 7", 8, complete=False)
+    half = Line(b"boiler 7", 0, 8, 8, complete=False)
     assert refused(intake(reading), half).code == "data.half-line"
+
+
+def test_a_record_of_a_connector_goes_onto_the_log_as_it_is():
+    taken = intake().take(Item(Reading("boiler", 71.5), 3))
+    assert taken == Entry(b"boiler", b'{"device":"boiler","celsius":71.5}')
+
+
+def test_what_a_connector_gives_is_handed_to_parse_as_it_is():
+    taken = intake(lambda row: Reading(row["id"], row["c"])).take(Item({"id": "b", "c": 1.0}))
+    assert taken == Entry(b"b", b'{"device":"b","celsius":1.0}')
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (Reading("boiler", -300.0), "data.invalid-value"),
+        (Reading("boiler", "hot"), "data.wrong-type"),
+        ({"device": "boiler"}, "data.wrong-type"),
+        (None, "data.wrong-type"),
+    ],
+)
+def test_a_record_of_a_connector_is_checked_as_strictly_as_a_line(content, code):
+    assert refused(intake(), Item(content)).code == code

@@ -59,5 +59,5 @@ def test_an_endless_line_holds_no_more_memory_than_one_line_may_have():
 def test_what_has_no_line_end_is_given_at_the_end_and_says_so():
     cutter = LineCutter(max_line=100, at=40)
     assert cutter.feed(b"half") == []
-    assert cutter.finish() == Line(40, 44, b"half", 4, complete=False)
+    assert cutter.finish() == Line(b"half", 40, 44, 4, complete=False)
     assert cutter.finish() is None

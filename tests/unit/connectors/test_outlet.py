@@ -4,8 +4,9 @@ import pytest
 
 from penstock import App, record
 from penstock.connectors import keyboard
+from penstock.connectors.connector import WHOLE, Item
 from penstock.connectors.lines import Line
-from penstock.connectors.outlet import Outlet
+from penstock.connectors.outlet import Outcome, Outlet
 
 NOW_AT = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -44,12 +45,16 @@ def outlet(producer: ListProducer, record_type: type, parse, **options) -> Outle
     return Outlet(app.graph, source, producer, now=lambda: NOW_AT)
 
 
+def write(to: Outlet, item: Item, *, at: int, split: str = WHOLE) -> Outcome:
+    return to.send(item, to.make(item), at=at, split=split)
+
+
 def line(text: str) -> Line:
-    return Line(0, len(text) + 1, text.encode(), len(text))
+    return Line(text.encode(), 0, len(text) + 1, len(text))
 
 
 def test_a_keyed_record_goes_where_its_key_says(producer):
-    assert outlet(producer, Word, Word).write(line("water"), at=0) == "passed"
+    assert write(outlet(producer, Word, Word), line("water"), at=0) == "passed"
     (sent,) = producer.sent
     assert (sent["topic"], sent["key"], sent["partition"]) == ("in", b"water", None)
 
@@ -57,17 +62,17 @@ def test_a_keyed_record_goes_where_its_key_says(producer):
 def test_records_by_turns_go_round_the_declared_partitions(producer):
     turns = outlet(producer, Text, Text, partitions=3)
     for number in range(5):
-        turns.write(line(str(number)), at=number)
+        write(turns, line(str(number)), at=number)
     assert [sent["partition"] for sent in producer.sent] == [0, 1, 2, 0, 1]
 
 
 def test_a_skipped_line_is_not_sent(producer):
-    assert outlet(producer, Text, lambda _: None).write(line("x"), at=0) == "filtered"
+    assert write(outlet(producer, Text, lambda _: None), line("x"), at=0) == "filtered"
     assert producer.sent == []
 
 
 def test_a_line_that_is_no_record_becomes_a_dead_letter_with_reason_and_place(producer):
-    assert outlet(producer, Word, int).write(line("many"), at=77) == "dead_lettered"
+    assert write(outlet(producer, Word, int), line("many"), at=77) == "dead_lettered"
     (sent,) = producer.sent
     assert (sent["topic"], sent["key"], sent["value"]) == ("shop.dead-letters", None, b"many")
     headers = {name: value.decode() for name, value in sent["headers"]}
@@ -80,3 +85,22 @@ def test_a_line_that_is_no_record_becomes_a_dead_letter_with_reason_and_place(pr
         "penstock.part": "typed",
         "penstock.at": "2026-01-01T12:00:00+00:00",
     }
+
+
+def test_a_dead_letter_of_a_split_names_the_split(producer):
+    write(outlet(producer, Word, int), line("many"), at=7, split="2026/may")
+    headers = dict(producer.sent[0]["headers"])
+    assert headers["penstock.topic"] == b"source:typed/2026/may"
+
+
+@pytest.mark.parametrize(
+    ("content", "value"),
+    [
+        ({"word": 1}, b'{"word":1}'),
+        (Word(1), b'{"word":1}'),
+        (object(), b"a object, which cannot be shown as JSON"),
+    ],
+)
+def test_what_is_no_record_and_no_bytes_is_a_dead_letter_that_can_be_read(producer, content, value):
+    assert write(outlet(producer, Word, None), Item(content), at=0) == "dead_lettered"
+    assert producer.sent[0]["value"] == value

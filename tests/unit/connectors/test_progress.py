@@ -97,7 +97,7 @@ def test_a_line_that_parse_takes_long_for_is_told_with_its_line_of_code(now):
     found = progress.snapshot()
     assert found.state == "degraded"
     assert "typed is at test_progress.py:" in found.reason
-    assert ", with line 1234, since " in found.reason
+    assert ", with item 1234, since " in found.reason
     progress.finish()
     assert progress.snapshot().state == "running"
 

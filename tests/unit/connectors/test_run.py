@@ -10,7 +10,7 @@ from penstock import App, record
 from penstock.backbone.client.connection import Connection
 from penstock.backbone.site import Site
 from penstock.connectors import keyboard, run_source
-from penstock.connectors.lines import Line as Text
+from penstock.connectors.connector import Item
 from penstock.core.settings.settings import KafkaSettings, ServiceSettings, Settings
 from penstock.errors import ConfigurationError, StuckError
 from penstock.machine.places import Places
@@ -65,7 +65,7 @@ class Once:
         return "one line"
 
     def run(self, feed) -> None:
-        feed.put(Text(0, 4, b"one", 3))
+        feed.put(Item(b"one"))
 
 
 def test_a_source_whose_parse_hangs_is_told_and_left_when_it_is_to_stop(site):
@@ -87,7 +87,7 @@ def test_a_source_whose_parse_hangs_is_told_and_left_when_it_is_to_stop(site):
     finally:
         release.set()
     assert "one is at test_run.py:" in caught.value.detail
-    assert ", in parse, with line 0, since " in caught.value.detail
+    assert ", in parse, with item 0, since " in caught.value.detail
     assert reports[-1].state == "failed"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.connectors import tcp_lines
 from penstock.connectors.tcp import TcpServer
-from penstock.errors import ConfigurationError, DefinitionError, TransientError
+from penstock.errors import ConfigurationError, TransientError
 
 
 class Clock:
@@ -250,8 +250,8 @@ def test_a_host_that_is_not_here_is_an_error_that_names_it(feed):
     [{"port": 70_000}, {"max_connections": 0}, {"line_timeout": "0s"}, {"line_timeout": "soon"}],
 )
 def test_a_wrong_option_is_a_problem_of_the_definition(options):
-    with pytest.raises(DefinitionError):
-        tcp_lines(**options)
+    (problem,) = tcp_lines(**options).problems
+    assert (problem.code, problem.place.file) == ("source.option", __file__)
 
 
 def test_it_listens_on_loopback_unless_told_otherwise():

@@ -24,7 +24,7 @@ from penstock import (
 )
 from penstock.connectors import keyboard, tcp_lines, text_file
 from penstock.core.rules.check import check, verified
-from penstock.errors import DefinitionError, Problem
+from penstock.errors import Problem
 from penstock.windows import fixed
 
 
@@ -280,10 +280,7 @@ IDS = [
 def problems_of(declare: Callable[..., None], options: dict[str, Any]) -> list[Problem]:
     """Declare, check, and use what was found right; return the problems."""
     app = App("demo")
-    try:
-        declare(app, **options)
-    except DefinitionError as error:  # connectors are values of their own: they refuse at once
-        return list(error.problems)
+    declare(app, **options)
     graph = app.graph
     found = check(graph)
     if not found:

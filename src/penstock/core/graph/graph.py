@@ -70,6 +70,15 @@ class Graph:
             retention=None,
         )
 
+    def positions(self, source: Source) -> TopicSpec:
+        """Return the topic that keeps how far a source has been read."""
+        return TopicSpec(
+            name=f"{self.app}.{source.name}.positions",
+            partitions=1,
+            compacted=True,
+            retention=None,
+        )
+
     def topics(self) -> tuple[TopicSpec, ...]:
         """Return every topic the application needs, its own included."""
         changelogs = (
@@ -78,7 +87,13 @@ class Graph:
             if isinstance(part, Service) and part.keeps_state and part.reads
         )
         late = (self.late_records,) if self.aggregates else ()
-        return (*(data.topic for data in self.on_log), self.dead_letters, *late, *changelogs)
+        positions = (
+            self.positions(part)
+            for part in self.parts
+            if isinstance(part, Source) and part.positioned
+        )
+        streams = (data.topic for data in self.on_log)
+        return (*streams, self.dead_letters, *late, *changelogs, *positions)
 
     def edges(self) -> Iterator[Edge]:
         """Yield the flow of records, part by part in order of declaration."""

@@ -33,7 +33,10 @@ Delivery = Literal["at_most_once", "at_least_once", "exactly_once"]
 
 
 class Connector(Protocol):
-    """A way in from outside; ``penstock.connectors`` has them."""
+    """A way in from an outside system; ``penstock.connectors`` has them and says how to write one.
+
+    It may have ``problems``, a tuple of what is wrong with its options, for `penstock check`.
+    """
 
     @property
     def interactive(self) -> bool:
@@ -50,7 +53,7 @@ class Source:
     name: str
     connector: Connector
     into: OnLog
-    parse: Callable[[str], Any] | None = field(default=None, compare=False)
+    parse: Callable[[Any], Any] | None = field(default=None, compare=False)
     place: Place | None = field(default=None, compare=False, repr=False)
     kind: Literal["source"] = field(default="source", init=False)
 
@@ -63,6 +66,16 @@ class Source:
     def outputs(self) -> tuple[Data, ...]:
         """Return what it writes."""
         return (self.into,)
+
+    @property
+    def positioned(self) -> bool:
+        """Whether it can be read again from a position, which it needs a topic for."""
+        return callable(getattr(self.connector, "open", None))
+
+    @property
+    def delivery(self) -> Delivery:
+        """Return what a reader of committed records may rely on."""
+        return "exactly_once" if self.positioned else "at_most_once"
 
 
 @dataclass(frozen=True, slots=True)

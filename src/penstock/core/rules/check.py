@@ -70,6 +70,11 @@ def _own_topics(graph: Graph) -> Iterator[Problem]:
         for part in graph.parts
         if isinstance(part, Service) and part.keeps_state
     }
+    own |= {
+        graph.positions(part).name: f"the positions of source {part.name!r}"
+        for part in graph.parts
+        if isinstance(part, Source) and part.positioned
+    }
     own[graph.dead_letters.name] = "the dead letters"
     if graph.aggregates:
         own[graph.late_records.name] = "the late ledger"
@@ -108,6 +113,17 @@ def _stream(stream: Stream[Any]) -> Iterator[Problem]:
         text = f"stream {stream.name!r} allows disorder, {schema.name} has no event time"
         hint = f'name it: @record(time="...") above class {schema.name}'
         yield Problem("stream.no-time", text, hint, stream.place)
+
+
+def _sources(graph: Graph) -> Iterator[Problem]:
+    for part in graph.parts:
+        if not isinstance(part, Source):
+            continue
+        live = callable(getattr(part.connector, "run", None))
+        if not (live or part.positioned) and callable(getattr(part.connector, "describe", None)):
+            text = f"source {part.name!r}: {type(part.connector).__name__} can neither run nor open"
+            hint = "give it run(feed), or splits() and open(split, position)"
+            yield Problem("source.no-connector", text, hint, part.place)
 
 
 def _pipelines(graph: Graph) -> Iterator[Problem]:
@@ -195,6 +211,7 @@ _RULES: tuple[Callable[[Graph], Iterator[Problem]], ...] = (
     _names,
     _data,
     _uses,
+    _sources,
     _pipelines,
     service_problems,
     aggregation_problems,

@@ -134,7 +134,7 @@ words = app.stream("words", Word)
 @app.service
 def first(word: Word) -> None: ...
 
-lines = tcp_lines(port="any")
+app.source("in", tcp_lines(port="any", max_line=0), into=words)
 policy = on_error("stop")
 
 def second(word: Word, seen: ListState[int, int]) -> None: ...
@@ -148,7 +148,8 @@ def test_what_is_called_in_the_wrong_way_is_shown_in_the_right_one(penstock, pro
     assert hints == [
         'hint: with parentheses: @record(key="...")',
         "hint: @app.service(reads=...) above it, or app.service(reads=...)(it)",
-        "hint: give one from 1 to 65535, or 0",
+        "hint: give it 0 to 65535",
+        'hint: give it at least "1B"',
         "hint: name its arguments: on_error(decode=..., process=..., produce=...)",
         "hint: ListState[float], for example",
     ]
