@@ -25,7 +25,8 @@ def module(spark, tmp_path):
 
 
 def test_the_python_of_the_guide_to_pipelines_runs_and_gives_what_it_says(module, spark, tmp_path):
-    assert run_page(ROOT / "docs" / "pipelines.md", module) > 5
+    assert run_page(ROOT / "docs" / "pipelines.md", module) > 3
+    assert run_page(ROOT / "docs" / "pipeline-recipes.md", module) > 3
     given = module.frame(spark, [(str(each), "ann", each) for each in range(9)])
     known = spark.createDataFrame([("ann", "Rome")], "customer string, city string")
     paid = spark.createDataFrame([], "order string, at timestamp")
@@ -35,6 +36,6 @@ def test_the_python_of_the_guide_to_pipelines_runs_and_gives_what_it_says(module
     module.MODEL, rates = str(tmp_path / "model"), str(tmp_path / "rates")
     assert module.fit(given).collect()[0].error > 0
     assert module.expect(given).count() == 9
-    assert module.pass_on(given).count() + module.in_tens(given).count() == 9
+    assert module.to_large(given).count() + module.to_small(given).count() == 9
     known.write.parquet(rates)
     assert module.with_rates(given, rates).count() == 9

@@ -107,7 +107,9 @@ def test_the_python_of_other_pages_runs_and_gives_what_they_say(page, module):
 
 
 def test_the_application_of_the_guide_to_pipelines_loads_where_no_spark_runs(tmp_path):
-    code = [text for _, text in blocks(DOCS / "pipelines.md", "python") if text[:3] != ">>>"]
+    pages = (DOCS / "pipelines.md", DOCS / "pipeline-recipes.md")
+    found = [text for page in pages for _, text in blocks(page, "python")]
+    code = [text for text in found if text[:3] != ">>>"]
     (tmp_path / "shop.py").write_text("\n".join(code))
     command = [sys.executable, "-m", "penstock.cli", "check", "shop.py"]
     done = subprocess.run(
