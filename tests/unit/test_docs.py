@@ -88,10 +88,13 @@ def test_the_application_on_the_front_page_runs_and_has_no_problems(module):
     [
         DOCS / f"{page}.md"
         for page in (
+            "aggregates",
             "connectors",
+            "event-time",
             "expressions",
             "history",
             "lake",
+            "panes",
             "records",
             "services",
             "state",

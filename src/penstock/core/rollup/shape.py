@@ -112,7 +112,7 @@ def _aggregate(name: str, given: Any) -> _Found:
         yield "expression.text", f"{name}: {of!r} is no expression", _EXPRESSION
     if missing := [step for step in _STEPS if not callable(getattr(combiner, step, None))]:
         text = f"{name}: {combiner!r} cannot combine values: it has no {', '.join(missing)}"
-        yield "aggregate.option", text, "see docs/windows.md: zero, add, merge and result"
+        yield "aggregate.option", text, "docs/aggregates.md shows one: zero, add, merge and result"
     elif isinstance(combiner, Quantile):
         for option, value in (("share", combiner.share), ("error", combiner.error)):
             outside = not _is_number(value) or not 0 <= value <= 1
