@@ -209,7 +209,7 @@ class InThread:
 
     def __init__(self, kafka: Connection, app: WordCount, *names: str, **options: Any) -> None:
         self.reports: list[PartReport] = []
-        self.error: BaseException | None = None
+        self.error: Any = None
         self.site = site_of(kafka, report=self.reports.append, **options)
         self._thread = threading.Thread(target=self._run, args=(app, names))
 

@@ -2,19 +2,18 @@
 
 import json
 import os
-import runpy
 import signal
 import subprocess
 import sys
 import urllib.request
-from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from penstock.machine.ports import free_ports
+from penstock.machine.process.processes import command_line
 
-kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("test_cli_dev.py"))))
+from . import test_cli_dev as kit
+
 SECONDS = 60
 
 
@@ -80,9 +79,7 @@ def test_what_runs_in_a_project_is_found_with_its_numbers(start, name, kafka, tm
     labels = f'{{app="{name}",part="count",process="count"}}'
     assert f"penstock_received_records_total{labels} 100\n" in text
 
-    (worker,) = [
-        pid for pid in kit.processes_of(tmp_path) if "--part count" in kit.command_line(pid)
-    ]
+    (worker,) = [pid for pid in kit.processes_of(tmp_path) if "--part count" in command_line(pid)]
     os.kill(worker, signal.SIGKILL)
     kit.until(lambda: parts(tmp_path)["dev", "count"]["restarts"] == 1, "one restart")
 

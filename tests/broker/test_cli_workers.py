@@ -1,20 +1,20 @@
 """`penstock run --workers N`: several processes share the work, and come back when they die."""
 
 import os
-import runpy
 import signal
 import urllib.request
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from penstock.backbone.log.producer import Producer
 from penstock.backbone.log.reader import LogReader
 from penstock.machine.ports import free_ports
+from penstock.machine.process.processes import command_line
 
-kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("test_cli_dev.py"))))
+from . import test_cli_dev as kit
+
 WORDS = 6000
 
 
@@ -65,7 +65,7 @@ def workers_of(pid):
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     found = [int(child) for child in children]
     found += [below for child in found for below in workers_of(child)]
-    return [pid for pid in found if "--report-json" in kit.command_line(pid)]
+    return [pid for pid in found if "--report-json" in command_line(pid)]
 
 
 def metric(port, name):
@@ -90,7 +90,7 @@ def test_a_broker_of_their_own_that_dies_comes_back(name, tmp_path):
         command.says("count-1: running")
         (broker,) = [
             pid for pid in kit.processes_of(tmp_path)
-            if "kafka.Kafka" in (words := kit.command_line(pid)) and "keeper" not in words
+            if "kafka.Kafka" in (words := command_line(pid)) and "keeper" not in words
         ]  # fmt: skip
         os.kill(broker, signal.SIGKILL)
         command.says("the broker at .* died; starting it again")

@@ -78,7 +78,7 @@ class Running:
     site: Site
     reports: list[PartReport]
     thread: threading.Thread
-    ended: list[Exception]
+    ended: list[Any]
 
     def detail(self, fact: str) -> str:
         return eventually(lambda: self.reports and self.reports[-1].detail.get(fact))
@@ -89,7 +89,7 @@ def running(
     kafka: Connection, graph: Graph, places: Path, settings: Settings | None = None
 ) -> Iterator[Running]:
     reports: list[PartReport] = []
-    ended: list[Exception] = []
+    ended: list[Any] = []
     site = Site(
         settings=settings or Settings(),
         places=Places(places),
@@ -389,10 +389,10 @@ def test_many_senders_write_over_tcp_and_garbage_is_dead_lettered(kafka, topic, 
 
     with running(kafka, graph, tmp_path) as source:
         senders = [threading.Thread(target=send, args=(n * 1000,)) for n in range(10)]
-        for sender in senders:
-            sender.start()
-        for sender in senders:
-            sender.join(LIMIT_SECONDS)
+        for each in senders:
+            each.start()
+        for each in senders:
+            each.join(LIMIT_SECONDS)
         with socket.create_connection(address(source), timeout=LIMIT_SECONDS) as sender:
             sender.sendall(b"\x00\xff garbage\n" + b"9" * 1000 + b"\n12")
         eventually(lambda: source.reports[-1].counts.dead_lettered == 3)

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from typing import Any
 
 import pytest
 
@@ -186,7 +187,7 @@ def test_a_seek_reads_again(kafka, topic, producer):
 def test_partitions_move_to_a_second_member_and_back(kafka, topic, producer, strategy):
     name = topic(partitions=4)
     write(producer, name, 8, partitions=4)
-    told = []
+    told: list[Any] = []
     membership = Membership(strategy=strategy)
     listener = Listener(
         on_assign=lambda offsets: told.append(("assign", dict(offsets))),

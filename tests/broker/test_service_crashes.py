@@ -1,11 +1,8 @@
 """Services under faults: killed, stopped, moved, cut off. The answer is exact every time."""
 
 import random
-import runpy
 import signal
 import time
-from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -13,7 +10,7 @@ from penstock.backbone.client.admin import topic_partitions
 from penstock.backbone.log.positions import memberless
 from penstock.backbone.log.transactions import TransactionalProducer
 
-kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("service_worker.py"))))
+from . import service_worker as kit
 
 
 @pytest.fixture

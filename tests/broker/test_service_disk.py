@@ -1,12 +1,10 @@
 """State on a disk, on a real broker: resumed, rebuilt, exact."""
 
 import logging
-import runpy
 import shutil
 import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from types import SimpleNamespace
 
 import msgspec
@@ -26,7 +24,8 @@ from penstock.services.worker.standby import Standby
 from penstock.testing.clock import ManualClock
 from penstock.windows import fixed
 
-kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("service_worker.py"))))
+from . import service_worker as kit
+
 KEYS = 2000
 START_AT = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -1,12 +1,9 @@
 """A service taken back to its beginning: state that is gone is rebuilt from the input."""
 
-import runpy
 from collections import Counter
-from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from confluent_kafka.admin import (
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
@@ -20,7 +17,8 @@ from penstock.backbone.topics.topics import Topics
 from penstock.errors import ConfigurationError
 from penstock.services import reset
 
-kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("service_worker.py"))))
+from . import service_worker as kit
+
 WORDS = ["to", "be", "or", "not", "to", "be", "that", "is", "the", "question"] * 5
 
 

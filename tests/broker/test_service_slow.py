@@ -5,13 +5,11 @@ All services run at the same time, so that the tests together take about as long
 """
 
 import asyncio
-import runpy
 import threading
 import uuid
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -20,7 +18,7 @@ from penstock import App, Timer, Timers
 from penstock.backbone.log.reader import LogReader
 from penstock.backbone.topics.topics import Topics
 
-kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("service_worker.py"))))
+from . import service_worker as kit
 
 OUTLIVES = 13.0
 """Seconds after which the broker has ended a transaction with the time-out below."""
@@ -44,6 +42,9 @@ def take(seconds):
 
 class Slow:
     """An application of slow services, and what they were called with."""
+
+    running: kit.InThread
+    found: dict[str, list[str]]
 
     def __init__(self, name):
         self.app, self.name = App(name), name

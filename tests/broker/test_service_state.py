@@ -1,9 +1,6 @@
 """State and offsets of a service belong together: forgotten, moved, or written by a former owner."""
 
-import runpy
 from datetime import timedelta
-from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -17,7 +14,7 @@ from penstock.services import reset
 from penstock.services.worker.delivery import ExactlyOnce
 from penstock.services.worker.statedelivery import StateAtLeastOnce, StateAtMostOnce
 
-kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("service_worker.py"))))
+from . import service_worker as kit
 
 WORDS = [f"w{number % 7}" for number in range(70)]
 

@@ -1,8 +1,6 @@
 """Timers on a real broker: by the clock without records, and over a kill."""
 
-import runpy
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -13,9 +11,10 @@ from penstock.backbone.log.reader import LogReader
 from penstock.backbone.topics.topics import Topics
 from penstock.core.records.codec import JsonCodec
 
+from . import service_worker as kit
+
 START_AT = datetime(2026, 1, 1, tzinfo=UTC)
 ORDERS = 5000
-kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("service_worker.py"))))
 
 
 @record(key="order", time="at")

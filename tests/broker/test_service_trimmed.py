@@ -1,16 +1,14 @@
 """Records that retention deletes under a service while it has others in hand."""
 
-import runpy
 import threading
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 from penstock import App
 from penstock.backbone.log.groups import Groups
 from penstock.backbone.topics.topics import Topics
 
-kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("service_worker.py"))))
+from . import service_worker as kit
 
 
 def lag(kafka, group):

@@ -1,11 +1,9 @@
 """Services on a real broker: what they promise while nothing goes wrong but the records."""
 
-import runpy
 import threading
 from collections import Counter
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -20,7 +18,8 @@ from penstock.errors import ConfigurationError
 from penstock.testing.deadletters import read_dead_letter
 from penstock.windows import fixed
 
-kit = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("service_worker.py"))))
+from . import service_worker as kit
+
 WORDS = ["to", "be", "or", "not", "to", "be", "that", "is", "the", "question"]
 
 
@@ -208,7 +207,7 @@ def test_a_restarted_service_goes_on_with_the_state_it_had(kafka, app):
     assert running.last("count").counts.received == 100
 
 
-POISON = {
+POISON: dict[str, list[tuple[bytes, bytes]]] = {
     "data.not-json": [
         (b"a", b"\xff\xfe broken"),
         (b"a", b'{"word":"a","weight":NaN}'),

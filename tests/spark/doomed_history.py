@@ -121,9 +121,9 @@ def main() -> None:
     DoomedHistories.step = DoomedSink.step = step
     DoomedSink.doomed, DoomedSink.checkpoints = int(batch), places.checkpoints
     history.PIECE_RECORDS = PIECE_RECORDS
-    destination.OnceSink = DoomedSink
+    setattr(destination, "OnceSink", DoomedSink)  # noqa: B010
     for module in (attempts, plan, running):
-        module.Histories = DoomedHistories
+        setattr(module, "Histories", DoomedHistories)  # noqa: B010
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     site = Site(

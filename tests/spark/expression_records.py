@@ -45,7 +45,7 @@ class Sample:
     items: list[Inner]
 
 
-SCHEMA = record_type(Sample).schema  # type: ignore[union-attr]
+SCHEMA = record_type(Sample).schema
 
 INTS = [0, 1, -1, 2, 3, 7, 10, -10, 100, 2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 10**18]
 INTS += [2**63 - 1, -(2**63), -(2**63) + 1, 2**53 + 1, 1_600_000_000, 1_600_000_000_123, 45, 55]

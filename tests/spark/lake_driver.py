@@ -31,8 +31,9 @@ class Reading:
 def message(number: int, at: datetime) -> tuple[bytes, bytes]:
     """Return a reading as it stands on the log."""
     stamp = at.isoformat().replace("+00:00", "Z")
-    value = {"device": f"d{number % 3}", "at": stamp, "id": number}
-    return value["device"].encode(), json.dumps(value).encode()
+    device = f"d{number % 3}"
+    value = {"device": device, "at": stamp, "id": number}
+    return device.encode(), json.dumps(value).encode()
 
 
 def application(name: str) -> App:

@@ -340,7 +340,7 @@ def test_a_model_is_fitted_over_a_range_and_applied_to_the_stream(ground):
         model = LinearRegression(featuresCol="features", labelCol="celsius")
         fitted = ml.Pipeline(stages=[features, model]).fit(measured)
         fitted.write().overwrite().save(place)
-        slope = float(fitted.stages[-1].coefficients[0])
+        slope = float(fitted.stages[-1].coefficients[0])  # type: ignore[attr-defined]
         return measured.sparkSession.createDataFrame([("heat", slope)], "name string, slope double")
 
     @ground.app.pipeline(reads=measured, writes=expected)
@@ -350,7 +350,9 @@ def test_a_model_is_fitted_over_a_range_and_applied_to_the_stream(ground):
 
     ground.declare()
     rows = [{"device": f"d{each}", "load": each, "celsius": 20 + 3 * each} for each in range(20)]
-    ground.send("measured", *((row["device"].encode(), json.dumps(row).encode()) for row in rows))
+    ground.send(
+        "measured", *((str(row["device"]).encode(), json.dumps(row).encode()) for row in rows)
+    )
     run_batch(ground.graph, "fit", ground.site(threading.Event()), label="first")
     (model,) = values(ground, "models.replay.first")
     assert model["slope"] == pytest.approx(3)

@@ -56,8 +56,9 @@ class OtherReading:
 
 def message(number: int, at: datetime) -> tuple[bytes, bytes]:
     stamp = at.isoformat().replace("+00:00", "Z")
-    value = {"device": f"d{number % 3}", "at": stamp, "id": number}
-    return value["device"].encode(), json.dumps(value).encode()
+    device = f"d{number % 3}"
+    value = {"device": device, "at": stamp, "id": number}
+    return device.encode(), json.dumps(value).encode()
 
 
 def elsewhere(path: str) -> deltalake.DeltaTable:

@@ -10,9 +10,11 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from penstock import App, day, record
 from penstock.backbone.topics.range import LATEST, Last
@@ -54,9 +56,9 @@ kept = app.lake("kept", Word, partition_by=day("at"))
 class Shop:
     """One application with a stream, a table and a lake table, each with rows."""
 
-    ground: object
-    spark: object
-    loaded: object
+    ground: Any
+    spark: SparkSession
+    loaded: Any
 
     def ask(self, text, *, rows=1000, seconds=120, start=None):
         graph = self.ground.graph

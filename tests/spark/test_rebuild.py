@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Self
+from typing import Any, Self
 
 import pytest
 
@@ -119,7 +119,7 @@ class FencedRun(threading.Thread):
         super().__init__()
         self._graph, self._name = ground.graph, name
         self._site = ground.site(threading.Event())
-        self.error: Exception | None = None
+        self.error: Any = None
 
     def run(self) -> None:
         try:

@@ -187,7 +187,9 @@ def test_only_the_terminal_writes_and_draws_text():
         if file.name in ("terminal.py", "screen.py"):
             continue
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            if not isinstance(node, ast.Call):
+                continue
+            called = ast.unparse(node.func)
             if called in ("print", "Console", "rich.print") or called.endswith(
                 ("stdout.write", "stderr.write", "buffer.write", "print_exception", "print_exc")
             ):

@@ -2,6 +2,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ class Reading:
 
 
 def wordcount(delivery="exactly_once"):
-    app = App("wordcount")
+    app: Any = App("wordcount")
     app.lines = app.stream("lines", Line)
     app.words = app.stream("words", Word)
     app.counts = app.stream("counts", Count)
@@ -224,7 +225,7 @@ def test_event_time_follows_the_records_and_the_test_and_never_goes_back():
 
 
 def cycle_of(limit):
-    app = App("rounds")
+    app: Any = App("rounds")
     app.counts = app.stream("counts", Count)
 
     @app.service(reads=app.counts, writes=feedback(app.counts))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -109,7 +110,7 @@ def test_a_span_counts_from_the_record_and_is_over_when_the_disorder_is():
     local = App("demo")
     stream = local.stream("disordered", Reading, event_time=EventTime(disorder="5m"))
     out = local.stream("alarms", Alarm)
-    local.service(reads=stream, writes=out, name="silence")(Silence.function)
+    local.service(reads=stream, writes=out, name="silence")(Silence.function)  # type: ignore[attr-defined]
     driver = Driver(local, partitions=1)
     driver.pipe(stream, Reading("a", at(8)), Reading("b", at(6)))
     driver.advance_event_time(at(20))
@@ -198,7 +199,7 @@ def test_a_timer_the_class_raises_on_is_dead_lettered_and_its_state_taken_back()
 def test_every_partition_has_an_object_of_its_own_opened_and_closed():
     local = App("demo")
     stream = local.stream("readings", Reading, partitions=2)
-    log = []
+    log: list[Any] = []
 
     class Greeter:
         def __init__(self, greeting: str) -> None:
@@ -320,7 +321,8 @@ def test_a_backlog_of_two_streams_gives_what_the_records_gave_as_they_came():
     ordered = [Order(f"o{number}", at(number)) for number in range(60)]
     paid = [Payment(each.order, each.at + timedelta(minutes=1)) for each in ordered[:-5]]
     driver, orders, payments, alarms = shop()
-    for came in sorted([*ordered, *paid], key=lambda each: each.at):
+    mixed: list[Any] = [*ordered, *paid]
+    for came in sorted(mixed, key=lambda each: each.at):
         driver.pipe(orders if isinstance(came, Order) else payments, came)
     driver.advance_event_time(at(100))
     live = [alarm.device for alarm in driver.read(alarms)]
@@ -370,7 +372,7 @@ def test_an_event_time_too_far_ahead_of_the_clock_makes_no_timer_due(streams):
         for name in ("left", "right")[:streams]
     ]
     alarms = app.stream("alarms", Alarm, partitions=1)
-    app.service(reads=tuple(known), writes=alarms, name="silence")(Silence.function)
+    app.service(reads=tuple(known), writes=alarms, name="silence")(Silence.function)  # type: ignore[attr-defined]
     driver = Driver(app)
     for stream in known:
         driver.pipe(stream, Reading("a", at(0)))

@@ -100,7 +100,7 @@ def test_signs_bind_as_in_spark(text: str, meant: str):
 def test_constants_have_the_types_they_have_in_spark(text: str, value: object, type_name: str):
     root = parse(text, schema()).root
 
-    assert (repr(root.value), str(root.type)) == (repr(value), type_name)  # type: ignore[union-attr]
+    assert (repr(root.value), str(root.type)) == (repr(value), type_name)
 
 
 def test_names_are_matched_exactly_and_words_in_any_case():

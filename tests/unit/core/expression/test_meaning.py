@@ -53,7 +53,7 @@ def schema() -> Schema:
 
 
 def row(**given: object) -> Row:
-    return Row(tags=["a", "b"], levels={"low": 1}, **given)  # type: ignore[arg-type]
+    return Row(tags=["a", "b"], levels={"low": 1}, **given)
 
 
 def value(text: str, **given: object) -> object:

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -81,7 +82,7 @@ apart = st.sampled_from([FixedWindows(10), SlidingWindows(10, 4), GlobalWindow()
 
 
 def windowings(windows, trigger, **chosen):
-    choices = {
+    choices: dict[str, list[Any]] = {
         "mode": ["discarding", "accumulating", "retracting"],
         "stamp": ["end", "earliest", "latest"],
         "final_pane": ["if_new", "always"],

@@ -44,7 +44,7 @@ def codes_of(cls) -> list[str]:
 
 def test_a_record_is_built_compared_and_shown_as_a_value():
     at = datetime(2026, 1, 1, tzinfo=UTC)
-    reading = Reading("a", at, 20.0)
+    reading = Reading("a", at, 20.0)  # type: ignore[call-arg]
     assert reading == Reading(device="a", at=at, celsius=20.0, note=None)
     assert "celsius=20.0" in repr(reading)
     assert reading.fahrenheit() == 68.0

@@ -149,7 +149,7 @@ def untyped_result(app):
 
 def unreadable_annotation(app):
     @app.service(reads=app.stream("events", Event))
-    def watch(event: "Nowhere") -> None: ...  # noqa: F821
+    def watch(event: "Nowhere") -> None: ...  # type: ignore[name-defined]  # noqa: F821
 
 
 def ambiguous_output(app):

@@ -1,10 +1,10 @@
+import importlib.util
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from penstock.errors import ConfigurationError
-from penstock.machine.java import java as java_module
 from penstock.machine.java.java import find_java, spark_java_home
 
 
@@ -26,7 +26,7 @@ def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(java_module.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
 
 
 def test_java_home_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ def pipeline() -> Pipeline:
 
 
 def problem_of(text: str, pipeline: Pipeline) -> Problem:
-    (problem,) = refusal(AnalysisException(text), pipeline).problems
+    (problem,) = refusal(AnalysisException(text), pipeline).problems  # type: ignore[attr-defined]
     return problem
 
 

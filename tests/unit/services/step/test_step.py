@@ -225,7 +225,7 @@ def test_a_generator_that_fails_half_way_has_written_nothing():
 
 def test_an_output_without_a_stream_blames_the_service():
     def confuse(word: Word) -> Count:
-        return word  # type: ignore[return-value]
+        return word
 
     ((_, _, _, headers),) = run(step_of(confuse), word("a"))
     assert headers["penstock.code"] == b"user.raised"
@@ -234,7 +234,7 @@ def test_an_output_without_a_stream_blames_the_service():
 
 def test_an_output_whose_key_is_not_of_its_type_is_a_dead_letter_of_the_service():
     def confuse(word: Word) -> Count:
-        return Count(None, 1)  # type: ignore[arg-type]
+        return Count(None, 1)
 
     ((topic, _, _, headers),) = run(step_of(confuse), word("a"))
     assert topic == "demo.dead-letters"
@@ -244,7 +244,7 @@ def test_an_output_whose_key_is_not_of_its_type_is_a_dead_letter_of_the_service(
 
 def test_a_state_value_of_the_wrong_type_blames_the_record_and_is_taken_back():
     def confuse(word: Word, total: State[int]) -> Count:
-        total.set("three")  # type: ignore[arg-type]
+        total.set("three")
         return Count(word.word, 1)
 
     step = step_of(confuse)
