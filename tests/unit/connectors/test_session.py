@@ -261,8 +261,7 @@ def test_an_idle_source_writes_a_position_again_so_that_its_producer_is_remember
         is_set = source.stop.is_set
         set = source.stop.set
 
-    clockwork, clockwork.stop = Clockwork(), source.stop
-    source.stop = clockwork
+    source.stop = Clockwork()
     source.run()
     assert [value for _, value in log.on("shop.in.positions")] == [b"1", b"1", b"1"]
     assert len(log.on("numbers")) == 1
