@@ -22,8 +22,8 @@ import pyarrow as pa
 
 from penstock import App, EventTime, record
 from penstock.aggregates import count, mean
-from penstock.core.graph.panes import rollup_of
-from penstock.core.panes.aggregates import Count
+from penstock.core.aggregates.count import Count
+from penstock.core.graph.panes import pane_destination, rollup_of
 from penstock.core.panes.arrivals import Arrivals, unpack_arrivals
 from penstock.core.panes.bucket import Bucket, MemoryStore
 from penstock.core.panes.machine import PaneMachine, Windowing
@@ -65,7 +65,7 @@ def declared(records: int, keys: int, windows: int) -> tuple[Rollup, Destination
     )
     app.stream("panes", panes.aggregate(celsius=mean("celsius"), readings=count()))
     part: Any = app.graph.part("panes.windows")
-    return rollup_of(part), Destination.of(app.graph, part)
+    return rollup_of(part), pane_destination(app.graph, part)
 
 
 def batch_of(rows: list[Row], partition: int) -> pa.Table:

@@ -9,7 +9,7 @@ from typing import Any
 from pane_match import PaneRow
 from pane_rows import pane_rows
 
-from penstock.core.panes.aggregates import Collect
+from penstock.core.aggregates.collect import Collect
 from penstock.core.panes.machine import KeyState, Outcome, PaneMachine, Windowing
 from penstock.core.panes.packing import pack, unpack
 from penstock.core.panes.times import At

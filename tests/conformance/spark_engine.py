@@ -18,8 +18,8 @@ import pandas as pd
 import pyarrow as pa
 from pane_rows import pane_rows
 
+from penstock.core.aggregates.collect import Collect
 from penstock.core.expression import parse
-from penstock.core.panes.aggregates import Collect
 from penstock.core.panes.arrivals import Arrivals, pack_arrivals, unpack_arrivals
 from penstock.core.panes.bucket import BucketOutput
 from penstock.core.panes.machine import Windowing

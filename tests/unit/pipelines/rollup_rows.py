@@ -28,7 +28,6 @@ from penstock.aggregates import (
 )
 from penstock.core.expression import compile_row
 from penstock.core.graph.panes import rollup_of
-from penstock.core.panes.aggregates import Count
 from penstock.core.records.schema import Scalar
 from penstock.core.rollup.plainvalues import to_plain
 from penstock.pipelines.rollups.frame import AHEAD, CLOCK, OFFSET, PARTITION, TIME, group, value
@@ -160,7 +159,7 @@ def table(rollup, rows, *, clock):
         columns[group(index)] = _column(each.expression, each.type, records)
     for index, each in enumerate(rollup.measures):
         if each.expression is not None:
-            counts = isinstance(each.combiner, Count)
+            counts = each.form.takes == "presence"
             columns[value(index)] = _column(each.expression, each.type, records, counts=counts)
     return pa.table(columns)
 

@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from penstock.core.panes.machine import Windowing
 from penstock.core.panes.windows import GlobalWindow
+from penstock.core.records.schema import Scalar
 from penstock.core.rollup.reader import RollupReader
 from penstock.pipelines.rollups.frame import TIME, group, value
-from penstock.pipelines.rollups.vectors import vector_of
+from penstock.pipelines.rollups.vectors import Vector, vector_of
 
+every = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[2] / "everyaggregate.py")))
 rows = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("rollup_rows.py"))))
 WINDOWING = Windowing(windows=GlobalWindow())
 LARGE = 1.5e308
@@ -77,3 +79,25 @@ def test_floats_near_their_end_give_what_adding_one_by_one_gives(name, values):
     readings = [rows.Reading("a", rows.EPOCH, celsius=each) for each in values]
     found = by_column(rollup.measures[0], table_of(rollup, readings))
     assert rows.near(found["a"]) == by_value(rollup, readings)["a"]
+
+
+def reductions():
+    return [
+        pytest.param(combiner, form, Scalar(name), reduction, id=f"{each}-{name}")
+        for each, combiner, form in every.found()
+        for name, reduction in form.arrow.items()
+    ]
+
+
+@pytest.mark.parametrize(("combiner", "form", "kind", "reduction"), reductions())
+@settings(max_examples=25)
+@given(data=st.data())
+def test_every_reduction_comes_to_what_the_combiner_would_hold(
+    combiner, form, kind, reduction, data
+):
+    values = data.draw(every.values(form, kind).filter(bool))
+    column = pa.bool_() if form.takes == "presence" else rows.TYPES[kind.name]
+    table = pa.table({"group": [1] * len(values), "value": pa.array(values, column)})
+    vector = Vector([("value", each) for each in reduction.functions], reduction.make)
+    (held,) = vector.accumulators(table.group_by("group").aggregate(vector.reductions))
+    assert rows.plain(held) == rows.near(rows.plain(every.folded(combiner, values)))

@@ -17,26 +17,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
-from penstock.core.panes.aggregates import (
-    Collect,
-    Count,
-    Distinct,
-    First,
-    Last,
-    Max,
-    Mean,
-    Min,
-    Sum,
-    Top,
-    Variance,
-)
+from penstock.core.aggregates.aggregate import Aggregate
 from penstock.core.panes.machine import Windowing
-from penstock.core.panes.sketches import ApproximateDistinct, Quantile
 from penstock.core.place import caller
 from penstock.core.rollup.windowing import microseconds
 
 if TYPE_CHECKING:
-    from penstock.core.panes.combiner import Combiner
     from penstock.core.panes.triggers import Trigger
     from penstock.core.panes.windows import WindowKind
     from penstock.core.records.eventtime import EventTime
@@ -45,28 +31,13 @@ if TYPE_CHECKING:
     from penstock.errors import Place
 
 __all__ = [
-    "Aggregate",
     "Aggregation",
     "Mode",
     "Selection",
     "Windowed",
     "accumulating",
-    "approximate_distinct",
-    "collect",
-    "combine",
-    "count",
     "discarding",
-    "distinct",
-    "first",
-    "last",
-    "maximum",
-    "mean",
-    "minimum",
-    "quantile",
     "retracting",
-    "top",
-    "total",
-    "variance",
 ]
 
 Mode = Literal["discarding", "accumulating", "retracting"]
@@ -74,91 +45,6 @@ Mode = Literal["discarding", "accumulating", "retracting"]
 discarding: Final = "discarding"
 accumulating: Final = "accumulating"
 retracting: Final = "retracting"
-
-
-@dataclass(frozen=True, slots=True)
-class Aggregate:
-    """One result of a window: a combiner over the values of an expression."""
-
-    combiner: Combiner[Any, Any, Any]
-    of: str | None = None
-    """The expression; None: the record itself, which only a count can take."""
-    gives: Any = None
-    """The annotation of the result of a combiner that is not Penstock's own."""
-
-
-def count(of: str | None = None) -> Aggregate:
-    """How many records there are, or how many have a value that is not null."""
-    return Aggregate(Count(), of)
-
-
-def total(of: str) -> Aggregate:
-    """The sum; null over no value."""
-    return Aggregate(Sum(), of)
-
-
-def mean(of: str) -> Aggregate:
-    """The arithmetic mean; null over no value."""
-    return Aggregate(Mean(), of)
-
-
-def variance(of: str) -> Aggregate:
-    """The sample variance; null over fewer than two values."""
-    return Aggregate(Variance(), of)
-
-
-def minimum(of: str) -> Aggregate:
-    """The smallest value."""
-    return Aggregate(Min(), of)
-
-
-def maximum(of: str) -> Aggregate:
-    """The largest value."""
-    return Aggregate(Max(), of)
-
-
-def first(of: str) -> Aggregate:
-    """The value that happened first, by event time."""
-    return Aggregate(First(), of)
-
-
-def last(of: str) -> Aggregate:
-    """The value that happened last, by event time."""
-    return Aggregate(Last(), of)
-
-
-def distinct(of: str) -> Aggregate:
-    """How many different values there are, exactly: it keeps each of them."""
-    return Aggregate(Distinct(), of)
-
-
-def approximate_distinct(of: str) -> Aggregate:
-    """About how many different values there are, within 2 % at one standard error."""
-    return Aggregate(ApproximateDistinct(), of)
-
-
-def quantile(of: str, share: float, *, error: float = 0.01) -> Aggregate:
-    """A value with this share of all values below it, within a relative error."""
-    return Aggregate(Quantile(share, error), of)
-
-
-def top(of: str, n: int) -> Aggregate:
-    """The n largest values, largest first."""
-    return Aggregate(Top(n), of)
-
-
-def collect(of: str) -> Aggregate:
-    """Every value, smallest first; bounded only by the window."""
-    return Aggregate(Collect(), of)
-
-
-def combine(of: str, combiner: Combiner[Any, Any, Any], *, gives: Any) -> Aggregate:
-    """Your own aggregate: zero, add, merge and result over plain data, and the type it gives.
-
-    It is given numbers, texts and bools as they are, instants as microseconds and dates as days
-    since 1970, decimals as whole numbers of 10^-18; what it holds must be plain data, too.
-    """
-    return Aggregate(combiner, of, gives)
 
 
 class Readable(Protocol):

@@ -8,7 +8,6 @@ import msgspec
 
 from penstock.core.expression import compile_predicate, compile_row
 from penstock.core.expression.values.times import micros_of
-from penstock.core.panes.aggregates import Count
 from penstock.core.panes.packing import decode, encode
 from penstock.core.records.schema import Scalar, Schema
 from penstock.core.rollup.plainvalues import from_plain, to_plain
@@ -91,8 +90,8 @@ def _measure(measure: Measure) -> Callable[[Row, int], Any]:
     if measure.expression is None:
         return lambda _row, _time: True
     value, plain = compile_row(measure.expression), to_plain(measure.type)
-    if isinstance(measure.combiner, Count):
+    if measure.form.takes == "presence":
         return lambda row, _time: None if value(row) is None else True
-    if measure.stamped:
+    if measure.form.stamped:
         return lambda row, time: (time, plain(value(row)))
     return lambda row, _time: plain(value(row))

@@ -6,47 +6,43 @@ condition, the groups and the values as typed expressions, and the combiner for 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from penstock.core.aggregates.aggregate import Form, Takes, form_of
 from penstock.core.expression import Expression, examine
-from penstock.core.expression.types import is_comparable, is_numeric
-from penstock.core.panes.aggregates import (
-    Collect,
-    Count,
-    Distinct,
-    First,
-    Last,
-    Max,
-    Mean,
-    Min,
-    Sum,
-    Top,
-    Variance,
-)
+from penstock.core.expression.types import Type, is_comparable, is_numeric
 from penstock.core.panes.machine import PaneMachine, Windowing
 from penstock.core.panes.several import Several
-from penstock.core.panes.sketches import ApproximateDistinct, Quantile
 from penstock.core.panes.watermark import WatermarkRule
 from penstock.core.records.annotations import read_field
 from penstock.core.records.eventtime import EventTime
 from penstock.core.records.record import is_key_type
-from penstock.core.records.schema import Field, FieldType, ListOf, Scalar, Schema
+from penstock.core.records.schema import Field, FieldType, Scalar, Schema
 from penstock.core.rollup.shape import shape_problems
 from penstock.core.rollup.windowing import MICROSECOND
 from penstock.errors import Problem
 
 if TYPE_CHECKING:
+    from penstock.core.aggregates.aggregate import Aggregate
     from penstock.core.panes.combiner import Combiner
-    from penstock.core.rollup.aggregation import Aggregate, Aggregation
+    from penstock.core.rollup.aggregation import Aggregation
     from penstock.errors import Place
 
 __all__ = ["Group", "Measure", "Rollup", "Step", "read_rollup", "watermark_rule"]
 
 _BOOL, _INT, _FLOAT = Scalar("bool"), Scalar("int"), Scalar("float")
+_TAKES: dict[Takes, tuple[str, Callable[[Type], bool]]] = {
+    "comparable": ("numbers, texts, bools, dates or instants", is_comparable),
+    "numbers": ("numbers", is_numeric),
+    "floats": ("numbers", is_numeric),
+    "presence": ("any values", lambda _type: True),
+}
+"""What an aggregate takes, in words, and whether a type is that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +76,9 @@ class Measure:
     """The field that takes the result."""
 
     @property
-    def stamped(self) -> bool:
-        """Whether its values go in together with their event time."""
-        return isinstance(self.combiner, First | Last)
+    def form(self) -> Form:
+        """What engines need to know of the combiner."""
+        return form_of(self.combiner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,35 +192,28 @@ class _Reader:
 
     def measure(self, name: str, aggregate: Aggregate) -> Measure | None:
         """Read one aggregate, and settle the type of its result."""
-        combiner = aggregate.combiner
+        combiner, form = aggregate.combiner, form_of(aggregate.combiner)
         if aggregate.of is None:
             return Measure(name, combiner, None, _INT, Field(name=name, type=_INT))
-        floats = isinstance(combiner, Mean | Variance | Quantile)
-        expression = self._expression(aggregate.of, expect=_FLOAT if floats else None)
+        expression = self._expression(
+            aggregate.of, expect=_FLOAT if form.takes == "floats" else None
+        )
         if expression is None:
             return None
-        kind = _INT if isinstance(combiner, Count) else expression.field_type
-        takes = "numbers, texts, bools, dates or instants"
-        fits = isinstance(combiner, Count) or is_comparable(expression.type)
-        if isinstance(combiner, Sum):
-            takes, fits = "numbers", is_numeric(expression.type)
-        if kind is None or not fits:
+        kind = _INT if form.takes == "presence" else expression.field_type
+        words, fits = _TAKES[form.takes]
+        if kind is None or not fits(expression.type):
             text = f"{name}: {aggregate.of!r} gives {expression.type}"
-            self._wrong("aggregate.type", text, f"it takes {takes}")
+            self._wrong("aggregate.type", text, f"it takes {words}")
             return None
         gives = self._result(name, aggregate, kind)
         return Measure(name, combiner, expression, kind, gives) if gives else None
 
     def _result(self, name: str, aggregate: Aggregate, kind: FieldType) -> Field | None:
-        match aggregate.combiner:
-            case Count() | Distinct() | ApproximateDistinct():
-                return Field(name=name, type=_INT)
-            case Collect() | Top():
-                return Field(name=name, type=ListOf(kind))
-            case Mean() | Variance() | Quantile():
-                return Field(name=name, type=_FLOAT, nullable=True, optional=True)
-            case Sum() | Min() | Max() | First() | Last():
-                return Field(name=name, type=kind, nullable=True, optional=True)
+        form = form_of(aggregate.combiner)
+        if form.gives is not None:
+            given, nullable = form.gives(kind), form.nullable
+            return Field(name=name, type=given, nullable=nullable, optional=nullable)
         try:
             return read_field(name, aggregate.gives, msgspec.NODEFAULT)[0]
         except TypeError as error:

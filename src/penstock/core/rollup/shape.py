@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any, TypeAlias
 
-from penstock.core.panes.aggregates import Top
-from penstock.core.panes.sketches import Quantile
+from penstock.core.aggregates.aggregate import Aggregate, form_of, is_number
 from penstock.core.panes.triggers import Trigger
 from penstock.core.panes.windows import WindowKind
 from penstock.core.place import did_you_mean
-from penstock.core.rollup.aggregation import Aggregate, Aggregation
+from penstock.core.rollup.aggregation import Aggregation
 from penstock.errors import Problem
 
 __all__ = ["shape_problems"]
@@ -73,7 +72,7 @@ def _trigger(given: Any) -> _Found:
 def _whole_numbers(where: str, given: Any) -> _Found:
     for field in fields(given):
         value = getattr(given, field.name)
-        if field.name in _NUMBERS and not _is_number(value, int):
+        if field.name in _NUMBERS and not is_number(value, int):
             text = f"{where}: {field.name}: {value!r} is no whole number"
             yield "window.option", text, "how many records: 100, for example"
 
@@ -113,16 +112,6 @@ def _aggregate(name: str, given: Any) -> _Found:
     if missing := [step for step in _STEPS if not callable(getattr(combiner, step, None))]:
         text = f"{name}: {combiner!r} cannot combine values: it has no {', '.join(missing)}"
         yield "aggregate.option", text, "docs/aggregates.md shows one: zero, add, merge and result"
-    elif isinstance(combiner, Quantile):
-        for option, value in (("share", combiner.share), ("error", combiner.error)):
-            outside = not _is_number(value) or not 0 <= value <= 1
-            if outside or (option == "error" and value in {0, 1}):
-                text = f"{name}: {option} is {value!r}"
-                yield "aggregate.option", text, "between 0 and 1: 0.99, for example"
-    elif isinstance(combiner, Top) and (not _is_number(combiner.n, int) or combiner.n < 1):
-        text = f"{name}: n is {combiner.n!r}"
-        yield "aggregate.option", text, 'how many: top("celsius", 3), for example'
-
-
-def _is_number(given: Any, kind: Any = int | float) -> bool:
-    return isinstance(given, kind) and not isinstance(given, bool)
+        return
+    for text, hint in form_of(combiner).problems(combiner):
+        yield "aggregate.option", f"{name}: {text}", hint

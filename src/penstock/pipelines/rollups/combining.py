@@ -202,7 +202,7 @@ class _Source:
         values: list[Any] = rows.column(value(index)).to_pylist()
         if measure.type == Scalar("decimal"):
             values = list(map(to_plain(measure.type), values))
-        return list(zip(times, values, strict=True)) if measure.stamped else values
+        return list(zip(times, values, strict=True)) if measure.form.stamped else values
 
     def _keys(self, rows: pa.Table) -> Iterator[bytes]:
         if not self._groups:

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pyspark.sql import DataFrame
 
 from penstock.core.graph.data import OnLog
-from penstock.core.panes.aggregates import Count
 from penstock.core.records.schema import FieldType, Scalar
 from penstock.core.rollup.resolve import Measure, Rollup
 from penstock.pipelines.gate.gate import REFUSED, judged
@@ -189,7 +188,7 @@ def _measured(measure: Measure) -> Sql:
     if measure.expression is None:
         raise TypeError(f"{measure.name} has no values")
     found = spark_sql(measure.expression)
-    if isinstance(measure.combiner, Count):
+    if measure.form.takes == "presence":
         return f"case when ({found}) is not null then true end"
     return _plain(found, measure.type)
 

@@ -16,18 +16,6 @@ from penstock.core.expression.values.times import MAX_MICROS, MIN_MICROS
 from penstock.core.graph.data import Data, OnLog, Stream
 from penstock.core.graph.panes import rollup_of
 from penstock.core.graph.parts import Pipeline
-from penstock.core.panes.aggregates import (
-    Collect,
-    Count,
-    Distinct,
-    First,
-    Last,
-    Max,
-    Mean,
-    Min,
-    Sum,
-    Variance,
-)
 from penstock.core.panes.triggers import DEFAULT, AfterWatermark
 from penstock.core.panes.windows import FixedWindows, SlidingWindows
 from penstock.core.records.deadletter import HEADER_PREFIX
@@ -44,8 +32,6 @@ SHIFT = -MIN_MICROS
 """What is added to event times on their way through Spark's windows, in microseconds."""
 WINDOW = "_window"
 _MILLISECOND = 1000
-_NATIVE = (Collect, Count, Distinct, First, Last, Max, Mean, Min, Sum, Variance)
-_LOW_HALF = 0xFFFFFFFF
 
 
 def why_not_native(pipeline: Pipeline) -> list[str]:
@@ -102,10 +88,12 @@ def _about_watermark(rollup: Rollup, partitions: int) -> Iterator[str]:
 
 def _about(measure: Measure) -> Iterator[str]:
     word = type(measure.combiner).__name__
-    if type(measure.combiner) not in _NATIVE:
+    if not measure.form.spark:
         yield f"{measure.name}: Spark has no {word} that gives the same answer"
     elif measure.type == Scalar("decimal"):
         yield f"{measure.name}: {word} of decimals is exact to 38 digits only here"
+    elif measure.form.spark_for(measure.type) is None:
+        yield f"{measure.name}: Spark has no {word} of {measure.type} that gives the same answer"
 
 
 def native_panes(
@@ -149,46 +137,11 @@ def window_bounds() -> tuple[Sql, Sql]:
 
 def _aggregates(rollup: Rollup) -> Iterator[Sql]:
     for index, measure in enumerate(rollup.measures):
+        found = measure.form.spark_for(measure.type)
+        if found is None:
+            raise TypeError(f"not natively: {measure.combiner}")
         given = value(index) if measure.expression is not None else "1"
-        yield f"{_aggregate(measure, given)} as {value(index)}"
-
-
-def _aggregate(measure: Measure, given: Sql) -> Sql:
-    stamped = f"case when {given} is not null then struct({TIME} as time, {given} as value) end"
-    match measure.combiner:
-        case Mean():
-            found = _finite(f"avg({given})")
-        case Variance():
-            found = _finite(f"var_samp({given})")
-        case Sum() if measure.type == Scalar("int"):
-            found = _whole_sum(given)
-        case Sum():
-            found = _finite(f"sum({given})")
-        case First():
-            found = f"{'max' if isinstance(measure.combiner, Last) else 'min'}({stamped}).value"
-        case Min():
-            found = f"{'max' if isinstance(measure.combiner, Max) else 'min'}({given})"
-        case Distinct():
-            found = f"bigint(size(collect_set({given})))"
-        case Collect():
-            found = f"sort_array(collect_list({given}))"
-        case _:
-            found = f"count({given})"
-    return found
-
-
-def _finite(found: Sql) -> Sql:
-    return f"case when abs({found}) < double('infinity') then {found} end"
-
-
-def _whole_sum(given: Sql) -> Sql:
-    """Return a sum of whole numbers that is null only if the result itself has no room.
-
-    Both halves are added up apart, which cannot overflow before there are 2^31 records.
-    """
-    halves = [f"sum(shiftright({given}, 32))", f"sum({given} & {_LOW_HALF}L)"]
-    high, low = (f"cast({half} as decimal(20,0))" for half in halves)
-    return f"try_cast({high} * {_LOW_HALF + 1}BD + {low} as bigint)"
+        yield f"{found.format(value=given, time=TIME)} as {value(index)}"
 
 
 def _written(measured: DataFrame, rollup: Rollup, into: OnLog) -> DataFrame:

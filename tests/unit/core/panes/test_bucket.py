@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.core.aggregates.collect import Collect
 from penstock.core.panes import waiting
-from penstock.core.panes.aggregates import Collect
 from penstock.core.panes.arrivals import Arrivals, pack_arrivals, unpack_arrivals
 from penstock.core.panes.bucket import Bucket, MemoryStore
 from penstock.core.panes.machine import KeyState, PaneMachine, Partial, Windowing

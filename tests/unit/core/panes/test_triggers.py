@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.panes.aggregates import Collect
+from penstock.core.aggregates.collect import Collect
 from penstock.core.panes.machine import KeyState, PaneMachine, Windowing
 from penstock.core.panes.times import At
 from penstock.core.panes.triggers import (

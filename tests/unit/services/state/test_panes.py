@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.core.panes.aggregates import Collect
+from penstock.core.aggregates.collect import Collect
 from penstock.core.panes.arrivals import Arrivals
 from penstock.core.panes.bucket import Bucket, MemoryStore
 from penstock.core.panes.machine import PaneMachine, Windowing

@@ -1,57 +1,32 @@
-"""Aggregates with an approximate answer in bounded space, each with its stated error."""
+"""A value with a share of all values below it, about, in bounded space."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any
 
-import msgspec
+from penstock.core.aggregates.aggregate import Aggregate, Form, is_number, real_number
 
-__all__ = ["ApproximateDistinct", "Quantile"]
+__all__ = ["Quantile", "quantile"]
 
-_ENCODER = msgspec.json.Encoder(order="deterministic")
-
-
-@dataclass(frozen=True, slots=True)
-class ApproximateDistinct:
-    """About how many different values there are: HyperLogLog, 2 % off at one standard error."""
-
-    bits: int = 12
-
-    def zero(self) -> dict[int, int]:
-        """Return an empty accumulator: register to longest run of zeros, plus one."""
-        return {}
-
-    def add(self, held: dict[int, int], value: Any) -> dict[int, int]:
-        """Note a value."""
-        if value is None:
-            return held
-        digest = blake2b(_ENCODER.encode(value), digest_size=8).digest()
-        number = int.from_bytes(digest, "big")
-        register, rest = number >> (64 - self.bits), number & ((1 << (64 - self.bits)) - 1)
-        run = 64 - self.bits - rest.bit_length() + 1
-        if run > held.get(register, 0):
-            held[register] = run
-        return held
-
-    def merge(self, held: dict[int, int], other: dict[int, int]) -> dict[int, int]:
-        """Keep the longer run of each register."""
-        merged = dict(held)
-        for register, run in other.items():
-            merged[register] = max(run, merged.get(register, 0))
-        return merged
-
-    def result(self, held: dict[int, int]) -> int:
-        """Return the estimate."""
-        registers = 1 << self.bits
-        empty = registers - len(held)
-        weight = empty + sum(2.0**-run for run in held.values())
-        estimate = 0.7213 / (1 + 1.079 / registers) * registers**2 / weight
-        if estimate <= 2.5 * registers and empty:
-            estimate = registers * math.log(registers / empty)
-        return round(estimate)
+_ALMOST_ZERO = 1e-9
+_LARGEST = 1e300
 
 
+def _problems(given: "Quantile") -> Iterator[tuple[str, str]]:
+    for option, value in (("share", given.share), ("error", given.error)):
+        outside = not is_number(value) or not 0 <= value <= 1
+        if outside or (option == "error" and value in {0, 1}):
+            yield f"{option} is {value!r}", "between 0 and 1: 0.99, for example"
+
+
+@Form(
+    takes="floats",
+    gives=real_number,
+    nullable=True,
+    problems=_problems,
+    examples=({"share": 0.5}, {"share": 0.99, "error": 0.05}),
+)
 @dataclass(frozen=True, slots=True)
 class Quantile:
     """A value with this share of all values below it, within ``error`` of it, relatively.
@@ -117,5 +92,6 @@ class Quantile:
         ]
 
 
-_ALMOST_ZERO = 1e-9
-_LARGEST = 1e300
+def quantile(of: str, share: float, *, error: float = 0.01) -> Aggregate:
+    """A value with this share of all values below it, within a relative error."""
+    return Aggregate(Quantile(share, error), of)
