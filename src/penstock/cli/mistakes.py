@@ -21,6 +21,7 @@ from penstock.core.place import did_you_mean
 from penstock.core.printable import printable
 from penstock.core.rules.check import check
 from penstock.errors import DefinitionError, Place, Problem
+from penstock.machine.packages import INSTALL_SPARK, missing_spark_packages
 
 __all__ = ["mistake", "mistakes_in"]
 
@@ -68,7 +69,11 @@ def mistake(error: BaseException, root: Path, *, names: Iterable[str] = ()) -> P
     place = _place(error, root)
     if isinstance(error, ModuleNotFoundError):
         text = f"no module named {error.name!r}"
-        return Problem("app.import", text, "install it, or correct the name", place)
+        top = (error.name or "").partition(".")[0]
+        hint = (
+            INSTALL_SPARK if top in missing_spark_packages() else "install it, or correct the name"
+        )
+        return Problem("app.import", text, hint, place)
     if isinstance(error, SystemExit):
         return Problem("app.raised", "it ends Python when it is imported", "declare only", place)
     if isinstance(error, ImportError) and (gone := _NOT_THERE.match(str(error))):

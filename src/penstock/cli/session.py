@@ -4,14 +4,17 @@ import os
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from threading import Timer
 from typing import TYPE_CHECKING
 
 from penstock.cli.load import Application, load_application
 from penstock.cli.screen.terminal import Terminal
 from penstock.core.rules.check import verified
+from penstock.core.settings.settings import EMBEDDED
 from penstock.machine.configfile import Loaded, load_configuration
+from penstock.machine.java.jars import JarSet, missing_jars
+from penstock.machine.packages import require_spark
 from penstock.machine.places import Places
 from penstock.machine.private import OWNER_ONLY, make_private
 
@@ -63,10 +66,29 @@ class Session:
             os.umask(OWNER_ONLY)
         return places
 
+    def prepare_broker(self) -> None:
+        """Fetch what the embedded broker runs on, unless it is here, or a cluster is configured."""
+        if self.loaded.settings.kafka.bootstrap == EMBEDDED:
+            self._fetch_missing(JarSet.KAFKA)
+
+    def prepare_spark(self) -> None:
+        """Fetch what Spark runs on, unless it is here; ``spark.missing`` without its packages."""
+        require_spark()
+        self._fetch_missing(JarSet.SPARK)
+
+    def _fetch_missing(self, jar_set: JarSet) -> None:
+        # Looked at first: the modules that fetch are not for every start.
+        if missing_jars(jar_set):
+            from penstock.cli.screen.fetchbar import fetch_and_show
+            from penstock.machine.java.fetch import ensure_jars
+
+            ensure_jars(jar_set, fetch=partial(fetch_and_show, self.terminal))
+
     def connected(self) -> AbstractContextManager["Connection"]:
         """Give a connection to the log; an embedded broker is joined, or started for the time."""
         from penstock.backbone.connect import connected
 
+        self.prepare_broker()
         settings, places = self.loaded.settings, self.places
         return self._patient(lambda note: connected(settings, places, note=note))
 
@@ -74,6 +96,7 @@ class Session:
         """Give a connection as :meth:`connected` does; a broker that dies is started again."""
         from penstock.cli.brokerguard import guarded_log
 
+        self.prepare_broker()
         settings, places, tell = self.loaded.settings, self.places, self.terminal.note
 
         @contextmanager

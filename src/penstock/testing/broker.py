@@ -13,6 +13,8 @@ from penstock.backbone.client.connection import Connection
 from penstock.backbone.topics.topics import Topics
 from penstock.core.settings.settings import KafkaSettings
 from penstock.core.topic import TopicSpec
+from penstock.machine.java.fetch import ensure_jars
+from penstock.machine.java.jars import JarSet
 
 __all__ = ["TopicFactory", "temporary_broker"]
 
@@ -25,8 +27,10 @@ def temporary_broker(settings: KafkaSettings | None = None) -> Iterator[Embedded
     """Run an embedded broker (or the three of ``brokers=3``) in a temporary directory.
 
     The broker stops and its data are deleted when the block ends. It also stops when this process
-    is killed; then the directory is left to the system's cleaning.
+    is killed; then the directory is left to the system's cleaning. What the broker runs on is
+    fetched the first time.
     """
+    ensure_jars(JarSet.KAFKA)
     with (
         tempfile.TemporaryDirectory(prefix="penstock-broker-") as directory,
         EmbeddedBroker(Path(directory), settings) as broker,

@@ -84,6 +84,12 @@ def topic(kafka: "Connection", request: pytest.FixtureRequest) -> "TopicFactory"
 @pytest.fixture(scope="session")
 def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
     """Give one local Spark session for the whole run."""
+    from penstock.machine.java.fetch import ensure_jars
+    from penstock.machine.java.jars import JarSet
+    from penstock.machine.packages import require_spark
+
+    require_spark()
+    ensure_jars(JarSet.SPARK)
     from penstock.pipelines.spark.session import jvm_end, local_session
 
     session = local_session()

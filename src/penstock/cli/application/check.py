@@ -11,6 +11,7 @@ from penstock.core.drawing.text import counted
 from penstock.core.graph.graph import Graph
 from penstock.core.rules.check import check
 from penstock.errors import ConfigurationError, DefinitionError, Problem
+from penstock.machine.packages import INSTALL_SPARK, missing_spark_packages
 
 __all__ = ["register"]
 
@@ -26,7 +27,7 @@ def _check(session: Session) -> int:
     graph: Graph | None = None
     try:
         graph = load_application(session.arguments.app).graph
-        problems = check(graph)
+        problems = [*check(graph), *_without_spark(graph)]
     except DefinitionError as error:
         problems = list(error.problems)
     problems += _configured_wrongly(session)
@@ -42,6 +43,17 @@ def _check(session: Session) -> int:
             terminal.lines(problem_text(problem))
         terminal.failure(f"{len(problems)} problem{'' if len(problems) == 1 else 's'}")
     return 1 if problems else 0
+
+
+def _without_spark(graph: Graph) -> list[Problem]:
+    """Return what keeps the pipelines from running in this Python, as one problem."""
+    pipelines = [part for part in graph.parts if part.kind == "pipeline"]
+    missing = missing_spark_packages()
+    if not pipelines or not missing:
+        return []
+    others = f" and {len(pipelines) - 1} more" if len(pipelines) > 1 else ""
+    text = f"pipeline {pipelines[0].name!r}{others} cannot run: there is no {', '.join(missing)}"
+    return [Problem("spark.missing", text, INSTALL_SPARK, pipelines[0].place)]
 
 
 def _configured_wrongly(session: Session) -> list[Problem]:

@@ -19,6 +19,7 @@ from penstock.core.rollup.declaration import declaration_of
 from penstock.core.rollup.resolve import Rollup
 from penstock.core.rollup.windowing import MICROSECOND
 from penstock.core.units import duration_text
+from penstock.machine.packages import require_spark
 
 __all__ = ["register"]
 
@@ -122,6 +123,7 @@ def _way(part: Pipeline | Service) -> tuple[str, list[str]]:
     """Return what computes it, and why Spark's own windows do not."""
     if isinstance(part, Service):
         return "services", []
+    require_spark()
     from penstock.pipelines.rollups.native import why_not_native
 
     reasons = why_not_native(part)

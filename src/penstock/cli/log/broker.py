@@ -27,6 +27,7 @@ def _broker(session: Session) -> int:
             code="broker.not-embedded",
             hint="penstock config explain kafka.bootstrap",
         )
+    session.prepare_broker()
     terminal = session.terminal
     with (
         stop_on_signals() as stop,

@@ -130,6 +130,7 @@ def _maintain(session: Session) -> None:
 @contextmanager
 def _view(session: Session) -> Iterator["LakeView"]:
     """Give the lake as Spark sees it."""
+    session.prepare_spark()
     from penstock.pipelines.lake.view import lake_view
 
     if session.terminal.draws_notes:

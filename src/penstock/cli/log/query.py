@@ -53,6 +53,7 @@ def _count(text: str) -> int:
 
 
 def _query(session: Session) -> None:
+    session.prepare_spark()
     from penstock.pipelines.query.query import QuerySpan, ask
 
     arguments, graph = session.arguments, session.application.graph

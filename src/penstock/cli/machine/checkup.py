@@ -16,6 +16,7 @@ from penstock.errors import ConfigurationError, PenstockError
 from penstock.machine.configfile import Loaded
 from penstock.machine.java.jars import JarSet, jar_paths, jars_dir, locked_jars, missing_jars
 from penstock.machine.java.java import find_java
+from penstock.machine.packages import INSTALL_SPARK, missing_spark_packages
 from penstock.machine.places import cache_dir
 from penstock.machine.ports import free_ports, port_answers
 
@@ -27,7 +28,7 @@ _DISK_WANTED = 2 * _GIB
 _DISK_NEEDED = _GIB // 4
 _PYTHON_NEEDED = (3, 11)
 _ANSWER_LIMIT = timedelta(seconds=5)
-_PACKAGES = ("penstock", "pyspark", "confluent-kafka", "msgspec")
+_PACKAGES = ("penstock", "confluent-kafka", "msgspec")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,8 @@ def check_up(load: Callable[[], Loaded]) -> Iterator[Finding]:
     yield _python()
     yield _packages()
     yield _java()
-    yield from (_jars(jar_set) for jar_set in JarSet)
+    yield _jars(JarSet.KAFKA)
+    yield from _spark()
     yield _cache()
     try:
         loaded = load()
@@ -76,7 +78,7 @@ def _packages() -> Finding:
         except PackageNotFoundError:
             gone.append(name)
     if gone:
-        return Finding("packages", "missing", f"without {', '.join(gone)}", "make setup")
+        return Finding("packages", "missing", f"without {', '.join(gone)}", "pip install penstock")
     return Finding("packages", "ok", ", ".join(found))
 
 
@@ -84,15 +86,24 @@ def _java() -> Finding:
     try:
         java = find_java()
     except ConfigurationError as error:
-        return Finding("Java", "missing", f"{error.message}: {error.detail}", "make setup")
+        return Finding("Java", "missing", f"{error.message}: {error.detail}", error.hint)
     return Finding("Java", "ok", f"{java.version} by {java.origin}, {java.home}")
+
+
+def _spark() -> Iterator[Finding]:
+    if missing := missing_spark_packages():
+        text = f"without {', '.join(missing)}: services run, pipelines do not"
+        yield Finding("Spark", "warn", text, INSTALL_SPARK)
+        return
+    yield Finding("Spark", "ok", f"pyspark {version('pyspark')}")
+    yield _jars(JarSet.SPARK)
 
 
 def _jars(jar_set: JarSet) -> Finding:
     check, total, missing = f"jars, {jar_set}", len(locked_jars(jar_set)), missing_jars(jar_set)
     if missing:
-        text = f"{len(missing)} of {total} are not in {jars_dir()}"
-        return Finding(check, "missing", text, "penstock jars fetch")
+        text = f"{len(missing)} of {total} are not in {jars_dir()}; what needs them fetches them"
+        return Finding(check, "warn", text, "penstock jars fetch")
     try:
         jar_paths(jar_set)
     except ConfigurationError as error:

@@ -1,22 +1,13 @@
 """``penstock jars``: what runs on Java, brought into the cache and verified."""
 
 import argparse
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from penstock.cli.arguments import add_json, command
-from penstock.cli.screen.terminal import Terminal
 from penstock.cli.session import Session
 from penstock.errors import ConfigurationError
 from penstock.machine.java.jars import JarSet, jars_dir, locked_jars, missing_jars
 
-if TYPE_CHECKING:
-    from penstock.machine.java.fetch import FetchProgress
-
 __all__ = ["register"]
-
-_PLAIN_STEPS = 10
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +29,7 @@ def _chosen(session: Session) -> JarSet | None:
 
 
 def _fetch(session: Session) -> None:
-    from penstock.machine.java.fetch import fetch_jars
+    from penstock.cli.screen.fetchbar import fetch_and_show
 
     chosen = _chosen(session)
     wanted = missing_jars(chosen, verify=True)
@@ -47,53 +38,7 @@ def _fetch(session: Session) -> None:
         count = len(locked_jars(chosen))
         terminal.note(f"all {count} jars are in {jars_dir()}")
         return
-    with _progress(terminal) as progress:
-        fetch_jars(wanted, mirror=session.arguments.mirror, progress=progress)
-    terminal.note(f"{len(wanted)} jars fetched and verified, in {jars_dir()}")
-
-
-@contextmanager
-def _progress(terminal: Terminal) -> Iterator[Callable[["FetchProgress"], None]]:
-    if not terminal.draws_notes:
-        yield _PlainProgress(terminal).tell
-        return
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-
-    words = TextColumn("{task.description}", markup=False)
-    columns = (words, BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=terminal.notes) as bar:
-        task = bar.add_task("jars")
-
-        def tell(found: "FetchProgress") -> None:
-            text = "waiting for another fetch" if found.waiting else "jars"
-            bar.update(
-                task,
-                completed=found.bytes_done,
-                total=found.bytes_total,
-                description=f"{text} {found.jars_done}/{found.jars_total}",
-            )
-
-        yield tell
-
-
-class _PlainProgress:
-    """One line for each tenth of the way."""
-
-    def __init__(self, terminal: Terminal) -> None:
-        self._terminal = terminal
-        self._step = -1
-        self._waiting = False
-
-    def tell(self, found: "FetchProgress") -> None:
-        if found.waiting and not self._waiting:
-            self._terminal.note("waiting for another process that fetches")
-        self._waiting = found.waiting
-        step = _PLAIN_STEPS * found.bytes_done // max(found.bytes_total, 1)
-        if step > self._step:
-            self._step = step
-            done, total = found.bytes_done >> 20, found.bytes_total >> 20
-            jars = f"{found.jars_done} of {found.jars_total} jars"
-            self._terminal.note(f"fetching: {done} of {total} MiB, {jars}")
+    fetch_and_show(terminal, wanted, mirror=session.arguments.mirror)
 
 
 def _list(session: Session) -> None:

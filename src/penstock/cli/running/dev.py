@@ -50,6 +50,9 @@ def _dev(session: Session) -> int:
     plan = make_plan(graph, only=arguments.only, also=arguments.also, share=share)
     watched = find_watched(graph, arguments.watch) if arguments.watch else None
     _refuse_terminal(plan, arguments.also)
+    if any(unit.kind == "pipeline" for unit in plan.units):
+        session.prepare_spark()
+    session.prepare_broker()
     with _alone(session), stop_on_signals() as stop:
         view = make_view(session.terminal)
         try:

@@ -42,6 +42,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 
 def _rebuild(session: Session) -> int:
+    session.prepare_spark()
     from penstock.backbone.declare import declare_application
     from penstock.backbone.site import Site
     from penstock.pipelines.rebuild.rebuild import Watching, rebuild_pipeline, refuse_rebuild

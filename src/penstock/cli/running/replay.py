@@ -70,6 +70,7 @@ def _replay_service(session: Session, service: Service) -> None:
 
 
 def _replay_pipeline(session: Session, pipeline: Pipeline) -> None:
+    session.prepare_spark()
     from penstock.backbone.site import Site
     from penstock.cli.running.rerun import refuse_existing, result_name
     from penstock.pipelines.execution.batch import run_batch

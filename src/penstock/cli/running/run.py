@@ -72,6 +72,8 @@ def _run_until_stopped(session: Session) -> int:
         graph = session.application.graph
         _log(in_detail=session.arguments.report_json)
         parts = find_parts(graph, session.arguments.part)
+        if any(part.kind == "pipeline" for part in parts):
+            session.prepare_spark()
         units = plan_workers(parts, session.arguments.workers)
         board = Board(units, clock=time.monotonic)
         with _reporting(session, stop.event) as report, _known(session, board):

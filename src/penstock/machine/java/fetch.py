@@ -2,8 +2,9 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, as_completed
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from http import HTTPStatus
@@ -14,11 +15,12 @@ from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 from penstock.errors import ConfigurationError
-from penstock.machine.java.jars import Jar, jars_dir
+from penstock.machine.java.jars import Jar, JarSet, jars_dir, missing_jars
+from penstock.machine.java.java import find_java
 from penstock.machine.java.mirror import Mirror, configured_mirror
 from penstock.machine.locks import FileLock
 
-__all__ = ["FetchProgress", "fetch_jars"]
+__all__ = ["FetchProgress", "ensure_jars", "fetch_jars"]
 
 _CHUNK_BYTES = 256 << 10
 _SOCKET_SECONDS = 20.0
@@ -27,6 +29,14 @@ _OTHER_FETCH_LIMIT = timedelta(minutes=15)
 _WORTHWHILE_BYTES = 64 << 10
 _LONGEST_WAIT_SECONDS = 10.0
 _ABANDONED = "jars.abandoned"
+_END_SECONDS = 1.0
+"""How long an interrupted fetch waits for its threads; one that waits for a server is left."""
+_RUN_AGAIN = "then run: penstock jars fetch"
+_HINTS = {
+    "jars.disk": f"make room, or set PENSTOCK_CACHE to a directory on another disk, {_RUN_AGAIN}",
+    "jars.unreachable": "check the network, or set PENSTOCK_MAVEN_MIRROR to a Maven repository "
+    f"that can be reached, {_RUN_AGAIN}",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +107,33 @@ def fetch_jars(
         _refuse(failures, source)
 
 
+def ensure_jars(*jar_sets: JarSet, fetch: Callable[[Sequence[Jar]], None] = fetch_jars) -> None:
+    """Fetch what these programs on Java lack; where nothing is missing, that is all it looks at.
+
+    Raises ConfigurationError: ``java.missing`` before anything is fetched, or what ``fetch``
+    raises.
+    """
+    if missing := [jar for jar_set in jar_sets for jar in missing_jars(jar_set)]:
+        find_java()
+        fetch(missing)
+
+
 def _refuse(failures: dict[Jar, _JarError], source: Mirror) -> None:
     told = {jar: error for jar, error in failures.items() if error.code != _ABANDONED}
     lines = [f"{jar.coordinates}: {error}" for jar, error in sorted(told.items())]
     if len(failures) > len(told):
         lines.append(f"{len(failures) - len(told)} more were not tried to the end")
     first = next(iter(told.values()))
+    count = f"{len(failures)} jar{'' if len(failures) == 1 else 's'}"
     raise ConfigurationError(
-        f"{len(failures)} jar{'' if len(failures) == 1 else 's'} could not be fetched "
-        f"from {source.url}",
+        f"{count} could not be written to {jars_dir()}"
+        if first.code == "jars.disk"
+        else f"{count} could not be fetched from {source.url}",
         code=first.code,
         detail="\n  ".join(lines),
-        hint="run again: penstock jars fetch (PENSTOCK_MAVEN_MIRROR names another repository)",
+        hint=_HINTS.get(
+            first.code, f"set PENSTOCK_MAVEN_MIRROR to another repository, {_RUN_AGAIN}"
+        ),
     )
 
 
@@ -127,23 +152,52 @@ class _Run:
     _done: int = 0
 
     def all(self, parallel: int) -> dict[Jar, _JarError]:
+        """Fetch everything in threads; return what could not be had."""
+        # The largest first, so that none of them is alone at the end.
+        queue = deque(sorted(self.jars, key=lambda jar: -jar.size))
         failures: dict[Jar, _JarError] = {}
-        self.tell()
-        with ThreadPoolExecutor(parallel, thread_name_prefix="fetch") as pool:
-            # The largest first, so that none of them is alone at the end.
-            queue = sorted(self.jars, key=lambda jar: -jar.size)
-            futures = {pool.submit(self.one, jar): jar for jar in queue}
+        broken: list[BaseException] = []
+
+        def work() -> None:
             try:
-                for future in as_completed(futures):
-                    try:
-                        future.result()
-                    except _JarError as error:
-                        failures[futures[future]] = error
-            except BaseException:
+                while queue and not broken:
+                    self._try_next(queue, failures)
+            except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
+                broken.append(error)
                 self.stop.set()
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+
+        self.tell()
+        # No thread outlives the process: one may wait for a server that says nothing.
+        threads = [
+            threading.Thread(target=work, name=f"fetch-{number}", daemon=True)
+            for number in range(min(parallel, len(self.jars)))
+        ]
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        except BaseException:
+            queue.clear()
+            self.stop.set()
+            ends_at = time.monotonic() + _END_SECONDS
+            for thread in threads:
+                if thread.is_alive():
+                    thread.join(max(0.0, ends_at - time.monotonic()))
+            raise
+        if broken:
+            raise broken[0]
         return failures
+
+    def _try_next(self, queue: deque[Jar], failures: dict[Jar, _JarError]) -> None:
+        try:
+            jar = queue.popleft()
+        except IndexError:  # another thread took the last one
+            return
+        try:
+            self.one(jar)
+        except _JarError as error:
+            failures[jar] = error
 
     def tell(self, *, waiting: bool = False) -> None:
         with self._lock:
@@ -175,7 +229,7 @@ class _Run:
         except OSError as error:
             # Of the disk: the other jars would fail on it too.
             self.stop.set()
-            raise _JarError("jars.disk", f"{target}: {error.strerror or error}") from error
+            raise _JarError("jars.disk", error.strerror or str(error)) from error
         self.at(jar, jar.size, done=True)
 
     def _download(self, jar: Jar, part: Path) -> None:

