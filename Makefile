@@ -5,7 +5,7 @@ BIN := .venv/bin
 CHECKED := src apps tests bench scripts
 export PYTHON
 
-.PHONY: help setup demo test check unit chaos nexmark bench-services bench-pipelines bench-nexmark format lock clean
+.PHONY: help setup demo test check unit chaos nexmark bench-services bench-pipelines bench-nexmark docs docs-serve format lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,12 +46,18 @@ bench-pipelines: setup ## pipelines beside Flink SQL and hand-written PySpark, l
 bench-nexmark: setup ## events a second per core of each Nexmark query (20 minutes)
 	$(BIN)/python bench/nexmark/bench.py --markdown bench/nexmark/speeds.md --json bench/nexmark/speeds.json
 
+docs: setup ## build the documentation site into build/site; a broken link fails
+	@sh scripts/docs.sh build
+
+docs-serve: setup ## serve the documentation site while you write (Ctrl-C ends it)
+	@sh scripts/docs.sh serve
+
 format: setup ## format the code and mend what the linter can
 	$(BIN)/ruff format $(wildcard $(CHECKED))
 	$(BIN)/ruff check --fix $(wildcard $(CHECKED))
 
 lock: setup ## choose versions anew: Python packages and jars
-	for name in bootstrap build java runtime development; do \
+	for name in bootstrap build java runtime development docs; do \
 	  UV_SYSTEM_CERTS=true $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	    --generate-hashes --no-header --upgrade \
 	    requirements/$$name.in --output-file requirements/$$name.txt || exit 1; \
