@@ -7,14 +7,14 @@ from collections import Counter
 from datetime import timedelta
 
 from penstock.connectors.outlet import Outcome
+from penstock.core.backoff import Backoff
 
 __all__ = ["KEEP_SECONDS", "GivingUp", "Idle", "Retries", "Unsettled", "slice_seconds"]
 
 _SLICE_SECONDS = 1.0
 """How long items wait for those behind them, at most, before they are written."""
 _SLICES_PER_STOP = 4
-_FIRST_RETRY_SECONDS = 0.2
-_LONGEST_RETRY_SECONDS = 5.0
+_BACKOFF = Backoff(timedelta(seconds=0.2), timedelta(seconds=5))
 _RETRIES = 20
 """Failures in a row, about a minute and a half of them, before the source gives up."""
 KEEP_SECONDS = 3600.0
@@ -42,8 +42,7 @@ class Retries:
         self._failures += 1
         if self._failures > _RETRIES:
             return None
-        wait: float = _FIRST_RETRY_SECONDS * 2 ** (self._failures - 1)
-        return min(wait, _LONGEST_RETRY_SECONDS)
+        return _BACKOFF.delay(self._failures).total_seconds()
 
     def succeeded(self) -> None:
         """Begin to count anew: the log has taken something."""

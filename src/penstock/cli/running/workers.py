@@ -9,7 +9,8 @@ from penstock.cli.session import Session
 from penstock.cli.supervision.board import Board
 from penstock.cli.supervision.partprocess import PartProcess
 from penstock.cli.supervision.plan import Unit
-from penstock.cli.supervision.supervisor import Backoff, Supervisor
+from penstock.cli.supervision.supervisor import Supervisor
+from penstock.core.backoff import Backoff
 from penstock.core.graph.parts import Part, Service
 from penstock.core.status.report import PartReport
 from penstock.errors import ConfigurationError
@@ -67,7 +68,7 @@ def run_workers(
         start=start,
         board=board,
         note=session.terminal.note,
-        backoff=lambda: Backoff(first=dev.restart_backoff, longest=dev.restart_backoff_max),
+        backoff=Backoff(dev.restart_backoff, dev.restart_backoff_max),
     )
 
     def pass_on() -> None:

@@ -14,8 +14,9 @@ from penstock.cli.supervision.partprocess import PartProcess
 from penstock.cli.supervision.plan import Plan, Unit
 from penstock.cli.supervision.presence import announce_run
 from penstock.cli.supervision.statusview import Status, StatusView
-from penstock.cli.supervision.supervisor import Backoff, Supervisor
+from penstock.cli.supervision.supervisor import Supervisor
 from penstock.cli.supervision.watch import Watched, Watcher
+from penstock.core.backoff import Backoff
 from penstock.core.status.report import PartReport
 from penstock.core.units import span_text
 
@@ -49,7 +50,7 @@ class DevRun:
             start=self._start,
             board=self._board,
             note=view.note,
-            backoff=lambda: Backoff(first=dev.restart_backoff, longest=dev.restart_backoff_max),
+            backoff=Backoff(dev.restart_backoff, dev.restart_backoff_max),
         )
 
     def run(self) -> int:

@@ -1,18 +1,17 @@
 """Keeps the processes of an application alive, and ends them in order."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Protocol
 
 from penstock.cli.supervision.board import Board
 from penstock.cli.supervision.plan import Unit
+from penstock.core.backoff import Backoff
 
-__all__ = ["Backoff", "Process", "Supervisor"]
+__all__ = ["Process", "Supervisor"]
 
-_STABLE_FACTOR = 2
-"""A process that ran this many times the longest wait is as good as new."""
 _LOOK_SECONDS = 0.05
 
 
@@ -32,27 +31,10 @@ class Process(Protocol):
         """End it and everything it started, at once."""
 
 
-class Backoff:
-    """Waits that double, up to a limit, and start small again after a good while."""
-
-    def __init__(self, *, first: timedelta, longest: timedelta) -> None:
-        self._first = first.total_seconds()
-        self._longest = longest.total_seconds()
-        self._next = self._first
-
-    def after(self, ran_for: float) -> float:
-        """Return how many seconds to wait before the next start."""
-        if ran_for > _STABLE_FACTOR * self._longest:
-            self._next = self._first
-        wait = min(self._next, self._longest)
-        self._next = min(self._next * 2, self._longest)
-        return wait
-
-
 @dataclass(slots=True)
 class _Member:
     unit: Unit
-    backoff: Backoff
+    delays: Iterator[float]
     process: Process | None = None
     started_at: float = 0.0
     due_at: float | None = field(default=None)
@@ -75,10 +57,11 @@ class Supervisor:
         start: Callable[[Unit], Process],
         board: Board,
         note: Callable[[str], None],
-        backoff: Callable[[], Backoff],
+        backoff: Backoff,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._members = [_Member(unit, backoff(), due_at=clock()) for unit in units]
+        self._backoff = backoff
+        self._members = [_Member(unit, backoff.delays(), due_at=clock()) for unit in units]
         self._start = start
         self._board = board
         self._note = note
@@ -124,7 +107,9 @@ class Supervisor:
         self._again(member, process.reason())
 
     def _again(self, member: _Member, reason: str) -> None:
-        wait = member.backoff.after(self._clock() - member.started_at)
+        if self._backoff.is_over(self._clock() - member.started_at):
+            member.delays = self._backoff.delays()
+        wait = next(member.delays)
         member.due_at = self._clock() + wait
         self._board.died(member.unit.name, reason)
         self._note(f"{member.unit.name} died ({reason}); starting it again in {wait:g}s")

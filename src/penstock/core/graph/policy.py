@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
 
+from penstock.core.backoff import Backoff
 from penstock.core.options import UnreadableSpan, span_of
 
 __all__ = ["ErrorPolicy", "Reaction", "Retry", "on_error", "retry"]
@@ -22,7 +23,7 @@ class Retry:
 
     def delay(self, attempt: int) -> timedelta:
         """Return the wait after this failed attempt, counted from 1."""
-        return self.first * min(float(1 << min(attempt - 1, 60)), self.longest / self.first)
+        return Backoff(self.first, self.longest).delay(attempt)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from typing import IO
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
+from penstock.core.backoff import Backoff
 from penstock.errors import ConfigurationError
 from penstock.machine.java.jars import Jar, JarSet, jars_dir, missing_jars
 from penstock.machine.java.java import find_java
@@ -27,7 +28,7 @@ _SOCKET_SECONDS = 20.0
 _OTHER_FETCH_LIMIT = timedelta(minutes=15)
 # An attempt that brought at least this much does not count against the limit of attempts.
 _WORTHWHILE_BYTES = 64 << 10
-_LONGEST_WAIT_SECONDS = 10.0
+_BACKOFF = Backoff(timedelta(milliseconds=500), timedelta(seconds=10))
 _ABANDONED = "jars.abandoned"
 _END_SECONDS = 1.0
 """How long an interrupted fetch waits for its threads; one that waits for a server is left."""
@@ -69,7 +70,7 @@ def fetch_jars(
     progress: Callable[[FetchProgress], None] = lambda _: None,
     parallel: int = 8,
     attempts: int = 5,
-    backoff: timedelta = timedelta(milliseconds=500),
+    backoff: Backoff = _BACKOFF,
 ) -> None:
     """Bring jars into the cache; those that are there with the right bytes are left alone.
 
@@ -83,7 +84,7 @@ def fetch_jars(
     """
     source = Mirror.parse(mirror) if mirror else configured_mirror()
     wanted = list({jar.repository_path: jar for jar in jars}.values())
-    run = _Run(source, wanted, progress, attempts, backoff.total_seconds())
+    run = _Run(source, wanted, progress, attempts, backoff)
     try:
         lock = FileLock(jars_dir() / "fetch.lock")
         if not lock.acquire():
@@ -145,7 +146,7 @@ class _Run:
     jars: list[Jar]
     progress: Callable[[FetchProgress], None]
     attempts: int
-    backoff: float
+    backoff: Backoff
     stop: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _bytes: dict[Jar, int] = field(default_factory=dict)
@@ -256,7 +257,7 @@ class _Run:
             if failed >= self.attempts:
                 self.stop.set()
                 raise _JarError("jars.unreachable", f"{why} ({failed} attempts)")
-            self.stop.wait(min(self.backoff * 2**failed, _LONGEST_WAIT_SECONDS))
+            self.stop.wait(self.backoff.delay(max(failed, 1)).total_seconds())
 
     def _transfer(self, jar: Jar, part: Path, start: int) -> None:
         """Make one request, and append what it brings to the part file."""

@@ -11,6 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.backbone.site import Site
 from penstock.backbone.topics.topics import Topics
+from penstock.core.backoff import Backoff
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Pipeline
 from penstock.core.status.report import PartReport
@@ -27,9 +28,8 @@ __all__ = ["Attempts"]
 
 _LOG = logging.getLogger("penstock.pipelines")
 _ASK_LIMIT = timedelta(seconds=10)
-_FIRST_WAIT, _LONGEST_WAIT = timedelta(seconds=1), timedelta(seconds=15)
-_WELL_SECONDS = 30.0
-"""Who runs for so long, or finishes a batch, is over its trouble."""
+_BACKOFF = Backoff(timedelta(seconds=1), timedelta(seconds=15))
+"""A query that finishes a batch is over its trouble, too."""
 
 
 class Attempts:
@@ -57,7 +57,7 @@ class Attempts:
         self._trouble: TransientError | None = None
         self._troubled_at: float | None = None
         self._due_at = 0.0
-        self._wait = _FIRST_WAIT
+        self._delays = _BACKOFF.delays()
         self._well_at: float | None = None
         self._lossy = False
         self._skipped: dict[tuple[str, int], int] = {}
@@ -160,8 +160,8 @@ class Attempts:
             self._well_at = None
         elif self._well_at is None:
             self._well_at = now
-        if advanced or (self._well_at is not None and now - self._well_at > _WELL_SECONDS):
-            self._troubled_at, self._wait = None, _FIRST_WAIT
+        if advanced or (self._well_at is not None and _BACKOFF.is_over(now - self._well_at)):
+            self._troubled_at, self._delays = None, _BACKOFF.delays()
         if advanced and self._lossy:
             # The gap is behind it, or nearly: nothing else may be missing.
             running.query.stop()
@@ -180,9 +180,9 @@ class Attempts:
             raise error
         self.stop()
         self._trouble, self._well_at = error, None
-        self._due_at = time.monotonic() + self._wait.total_seconds()
-        _LOG.warning("%s; again in %g s", error.message, self._wait.total_seconds())
-        self._wait = min(self._wait * 2, _LONGEST_WAIT)
+        wait = next(self._delays)
+        self._due_at = time.monotonic() + wait
+        _LOG.warning("%s; again in %g s", error.message, wait)
         return self._waiting(error)
 
     def _settled(self) -> bool:

@@ -26,6 +26,7 @@ from penstock.backbone.client.logrecord import Offsets, Partition
 from penstock.backbone.log.reader import LogReader
 from penstock.backbone.topics.range import Offset
 from penstock.backbone.topics.topics import Topics
+from penstock.core.backoff import Backoff
 from penstock.core.status.estimate import Estimate
 from penstock.core.units import span_text
 from penstock.errors import ConfigurationError, TransientError
@@ -34,19 +35,10 @@ from penstock.services.state.positions import Input
 from penstock.services.usererrors import LOG
 from penstock.services.worker.task import Delivery, Task
 
-__all__ = ["FIRST_DELAY", "LONGEST_DELAY", "MarkingDelivery", "Takeover", "TaskFactory", "delays"]
+__all__ = ["BACKOFF", "MarkingDelivery", "Takeover", "TaskFactory"]
 
-FIRST_DELAY = timedelta(milliseconds=100)
-LONGEST_DELAY = timedelta(seconds=5)
-"""The waits between two attempts double from the first to the longest."""
-
-
-def delays() -> Iterator[float]:
-    """Yield the seconds to wait after each failure in a row."""
-    delay = FIRST_DELAY
-    while True:
-        yield delay.total_seconds()
-        delay = min(2 * delay, LONGEST_DELAY)
+BACKOFF = Backoff(timedelta(milliseconds=100), timedelta(seconds=5))
+"""The waits between two attempts to take over a share, and between two of a worker."""
 
 
 class MarkingDelivery(Delivery, Protocol):
@@ -152,7 +144,7 @@ class Takeover:
         if self._former is not None:
             self._former.close()
             self._former = None
-        for delay in delays():
+        for delay in BACKOFF.delays():
             if self._cancelled.is_set():
                 break
             try:

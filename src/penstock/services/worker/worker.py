@@ -32,7 +32,7 @@ from penstock.services.worker.isolation import Care
 from penstock.services.worker.measures import Measures
 from penstock.services.worker.pace import CommitSchedule, Portion, longest_interval, longest_slice
 from penstock.services.worker.statedelivery import StateAtLeastOnce, StateAtMostOnce
-from penstock.services.worker.takeover import LONGEST_DELAY, MarkingDelivery, TaskFactory, delays
+from penstock.services.worker.takeover import BACKOFF, MarkingDelivery, TaskFactory
 from penstock.services.worker.task import Delivery, Task, share_of, transactional_id
 
 __all__ = ["MAX_TAKEOVERS", "Worker"]
@@ -125,7 +125,7 @@ class Worker:
         return text if first is last else f"{text} to {last.offset()}"
 
     def _work_on(self) -> None:
-        backoff = delays()
+        delays = BACKOFF.delays()
         while not self._site.stop.is_set():
             began = monotonic()
             try:
@@ -134,9 +134,9 @@ class Worker:
                 LOG.warning("%s starts again: %s", self.group, error)
                 self.trouble = self._setback = error.message
                 self.measures.restarts += 1
-                if monotonic() - began > 2 * LONGEST_DELAY.total_seconds():
-                    backoff = delays()
-                self._site.stop.wait(next(backoff))
+                if BACKOFF.is_over(monotonic() - began):
+                    delays = BACKOFF.delays()
+                self._site.stop.wait(next(delays))
 
     def _work(self) -> None:
         """Be a member of the group from joining to leaving."""

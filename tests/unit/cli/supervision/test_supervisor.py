@@ -4,7 +4,8 @@ import pytest
 
 from penstock.cli.supervision.board import Board
 from penstock.cli.supervision.plan import Unit
-from penstock.cli.supervision.supervisor import Backoff, Supervisor
+from penstock.cli.supervision.supervisor import Supervisor
+from penstock.core.backoff import Backoff
 
 UNITS = (Unit("file", "source", ("file",)), Unit("count", "service", ("count",)))
 
@@ -60,7 +61,7 @@ class Stage:
             start=start,
             board=self.board,
             note=self.notes.append,
-            backoff=lambda: Backoff(first=timedelta(seconds=1), longest=timedelta(seconds=4)),
+            backoff=Backoff(timedelta(seconds=1), timedelta(seconds=4)),
             clock=self.clock,
         )
 

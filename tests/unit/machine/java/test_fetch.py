@@ -14,12 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from penstock.core.backoff import Backoff
 from penstock.errors import ConfigurationError
 from penstock.machine.java.fetch import FetchProgress, ensure_jars, fetch_jars
 from penstock.machine.java.jars import Jar, JarSet, jars_dir, locked_jars
 from penstock.machine.locks import FileLock
 
-AT_ONCE = timedelta(milliseconds=1)
+AT_ONCE = Backoff(timedelta(milliseconds=1), timedelta(milliseconds=1))
 CONTENT = bytes(range(256)) * 2000
 
 

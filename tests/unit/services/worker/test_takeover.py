@@ -7,11 +7,8 @@ import pytest
 from penstock import App, record
 from penstock.errors import FencedError, TransientError
 from penstock.services.worker.takeover import (
-    FIRST_DELAY,
-    LONGEST_DELAY,
     Takeover,
     TaskFactory,
-    delays,
 )
 from penstock.services.worker.task import Task
 from penstock.testing.memorylog import MemoryDelivery, MemoryLog
@@ -89,10 +86,3 @@ def test_progress_is_a_share_of_what_is_expected_and_the_time_left_once_it_is_kn
     takeover.follow(2000, of=4000, at=110.0)
     assert takeover.progress == "50%, about 10s left"
     assert (takeover.restored, takeover.expected) == (2000, 4000)
-
-
-def test_waits_double_up_to_a_limit():
-    first = list(itertools.islice(delays(), 10))
-    assert first[0] == FIRST_DELAY.total_seconds()
-    assert first[1] == 2 * first[0]
-    assert first[-1] == LONGEST_DELAY.total_seconds()
