@@ -163,7 +163,7 @@ def test_a_part_that_is_killed_comes_back_and_counts_on(start, app, name, kafka,
     assert dev.end(signal.SIGINT) == 130
     assert processes_of(tmp_path) == []
     assert any(line.endswith("restarts 2") for line in dev.messages)
-    assert dev.messages[-1] == "ended; the log and all state stay in .penstock"
+    assert dev.messages[-1] == "ended; the log and all state are kept in .penstock"
 
 
 def test_a_part_that_cannot_start_says_why_and_fails_a_run_that_is_timed(start, app, tmp_path):
@@ -189,7 +189,7 @@ def test_killing_the_broker_and_then_dev_itself_leaves_nothing(start, app, name,
 
     second = start("dev", str(app), embedded=True)
     assert second.wait() == 1
-    second.says(rf"error: {name} runs already in .*\[dev\.running\]")
+    second.says(rf"error: {name} is already running in .*\[dev\.running\]")
 
     programs = {pid: command_line(pid) for pid in processes_of(tmp_path)}
     (broker,) = [
@@ -255,7 +255,7 @@ def test_a_service_that_hangs_is_named_and_left_when_its_time_is_over(start, app
         run.says(r"^error: count did not stop within 6s \[service.stuck\]")
     else:
         assert code == 0
-        run.says(r"^count-\d did not end well \(exit code 1: count did not stop within 6s")
+        run.says(r"^count-\d ended with a failure \(exit code 1: count did not stop within 6s")
     assert table(kafka, words.replace(".words", ".counts")) == {}
 
 
@@ -274,7 +274,7 @@ def test_a_source_piped_into_dev_is_read_when_asked_for(start, app, name, kafka)
     assert dev.process.stdin is not None
     dev.process.stdin.write('{"word":"a"}\n{"word":"a"}\n')
     dev.process.stdin.close()
-    dev.says(r"keys has ended: nothing more to do")
+    dev.says(r"keys has ended; it has nothing more to do")
     dev.says(r"count: running")
     until(lambda: table(kafka, f"{name}.counts") == {"a": 2}, "what was piped is counted")
     assert dev.end(signal.SIGTERM) == 0

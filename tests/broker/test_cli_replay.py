@@ -121,7 +121,7 @@ def test_a_label_is_used_once(penstock, kafka, name):
     assert msgspec.json.decode(out)["counts"]["received"] == 1
     code, _, err = penstock(*words)
     assert code == 1
-    assert "there are results of a replay 'once' already" in err
+    assert "the label 'once' has been used" in err
 
 
 def test_a_range_is_replayed_alone_with_empty_state(penstock, kafka, name):
@@ -137,7 +137,7 @@ def test_a_range_is_replayed_alone_with_empty_state(penstock, kafka, name):
 def test_what_cannot_be_replayed_is_refused(penstock, name):
     code, _, err = penstock("replay", "replay_app.py", "--part", "keys", "--as", "x")
     assert code == 1
-    assert f"what it brought is on '{name}.words' already" in err
+    assert f"its records are already on '{name}.words'" in err
     code, _, err = penstock("replay", "replay_app.py", "--part", "cuont", "--as", "x")
     assert code == 1
     assert "did you mean 'count'" in err

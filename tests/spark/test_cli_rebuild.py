@@ -49,7 +49,7 @@ def test_a_pipeline_that_never_ran_is_rebuilt_from_the_log(spark, penstock, kafk
     assert (code, msgspec.json.decode(out)) == (0, told)
     said = err.splitlines()
     assert said[0] == "rebuilding count"
-    assert said[-2:] == ["count: the run that was there has ended", "count: switched over"]
+    assert said[-2:] == ["count: the old run has ended", "count: switched over"]
     values = [
         msgspec.json.decode(record.value or b"")
         for record in LogReader(kafka).read(f"{name}.counts")

@@ -50,4 +50,4 @@ def test_a_pipeline_runs_over_the_past_into_a_topic_of_its_own(spark, penstock, 
 
     code, _, err = penstock(*replay)
     assert code == 1
-    assert "there are results of a replay 'trial' already" in err
+    assert "the label 'trial' has been used" in err

@@ -24,7 +24,9 @@ def add_common(parser: argparse.ArgumentParser, *, default: Any) -> None:
     behind = default is argparse.SUPPRESS
     group = parser.add_argument_group("everywhere")
     group.add_argument("--config", type=Path, metavar="FILE", default=default, help="penstock.toml")
-    group.add_argument("--profile", metavar="NAME", default=default, help="a profile of the file")
+    group.add_argument(
+        "--profile", metavar="NAME", default=default, help="the profile of the file to use"
+    )
     group.add_argument(
         "--set",
         dest="more_settings" if behind else "settings",
@@ -32,7 +34,7 @@ def add_common(parser: argparse.ArgumentParser, *, default: Any) -> None:
         type=_assignment,
         default=default,
         metavar="KEY=VALUE",
-        help="one setting, as kafka.bootstrap=host:9092",
+        help="one setting, such as kafka.bootstrap=host:9092 (repeatable)",
     )
     group.add_argument("--debug", action="store_true", default=default, help="show tracebacks")
 
@@ -46,7 +48,9 @@ def _assignment(text: str) -> tuple[str, str]:
 
 def add_app(parser: argparse.ArgumentParser, *, flag: bool = False, text: str = "") -> None:
     """Add the application: a file, a directory with an app.py, or module:variable."""
-    help_ = text or "a file, a directory with an app.py, or module[:variable]; here by default"
+    help_ = (
+        text or "a file, a directory with an app.py, or module[:variable]; default: this directory"
+    )
     if flag:
         parser.add_argument("--app", metavar="APP", help=help_)
     else:
@@ -55,7 +59,7 @@ def add_app(parser: argparse.ArgumentParser, *, flag: bool = False, text: str = 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add the choice of JSON on standard output."""
-    parser.add_argument("--json", action="store_true", help="JSON on standard output")
+    parser.add_argument("--json", action="store_true", help="write JSON to standard output")
 
 
 def read_count(text: str) -> int:

@@ -112,7 +112,7 @@ class Guard:
         if (down_at := self._down_at) is None:
             return f"broker running at {self._bootstrap}"
         seconds = time.monotonic() - down_at
-        return f"broker at {self._bootstrap} is down for {seconds:.0f}s, starting it again"
+        return f"broker at {self._bootstrap} has been down for {seconds:.0f}s; starting it again"
 
     def _run(self) -> None:
         wait = self._look_seconds
@@ -123,8 +123,8 @@ class Guard:
             except (PenstockError, OSError) as error:
                 wait = self._retry_seconds
                 said = error.message if isinstance(error, PenstockError) else str(error)
-                what = "is not looked after" if self._down_at is None else "did not start"
-                self._note(f"the broker {what}: {said}; again in {wait:g}s")
+                what = "is not supervised" if self._down_at is None else "did not start"
+                self._note(f"the broker {what}: {said}; next attempt in {wait:g}s")
 
     def _look(self) -> None:
         if self._broker.alive():

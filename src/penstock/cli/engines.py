@@ -76,8 +76,8 @@ def _stuck(engines: Sequence["_Engine"], left: Sequence["_Engine"], limit: timed
     return StuckError(
         f"{names} did not stop within {limit.total_seconds():g}s",
         code="part.stuck",
-        detail="; ".join(failed) or "it was asked to stop, and its threads are still at work",
-        hint="the process ends all the same; work that was not committed is done again",
+        detail="; ".join(failed) or "it was asked to stop, and its threads are still running",
+        hint="the process ends anyway; work that was not committed will be done again",
     )
 
 

@@ -81,7 +81,7 @@ def _file_target(path: Path, variable: str | None) -> Target:
         raise ConfigurationError(
             f"{path.name} cannot be imported as a Python module",
             code="app.not-python",
-            hint="give the file a name of letters, digits and '_' that ends in .py",
+            hint="rename the file: letters, digits and '_', ending in .py",
         )
     names, root = [path.stem], path.parent
     # A file of a package is imported as such, so that its own imports work.
@@ -90,7 +90,7 @@ def _file_target(path: Path, variable: str | None) -> Target:
     module = ".".join(names)
     if module in sys.stdlib_module_names:
         raise ConfigurationError(
-            f"{path.name} has the name of a module of Python itself",
+            f"{path.name} has the name of a module of Python's standard library",
             code="app.not-python",
             hint="rename it, for example to app.py",
         )
@@ -101,7 +101,9 @@ def _missing(name: str, why: str, near: list[Path]) -> ConfigurationError:
     hint = "penstock init NAME makes a project"
     if near:
         hint = f"{did_you_mean(name, [shortened(path) for path in near])} ({hint})"
-    return ConfigurationError(f"no application at {name!r}: {why}", code="app.not-found", hint=hint)
+    return ConfigurationError(
+        f"no application found at {name!r}: {why}", code="app.not-found", hint=hint
+    )
 
 
 def _imported(target: Target) -> ModuleType:

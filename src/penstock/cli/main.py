@@ -34,29 +34,31 @@ class Verb(NamedTuple):
 
 VERBS = {
     "init": Verb("application.init", "make a project that runs"),
-    "check": Verb("application.check", "verify an application, start nothing"),
+    "check": Verb("application.check", "verify an application; start nothing"),
     "graph": Verb("application.graph", "draw an application"),
-    "explain": Verb("application.explain", "what its parts compute, where and how"),
+    "explain": Verb("application.explain", "show what its parts compute, where and how"),
     "dev": Verb("running.dev", "run a whole application on this machine"),
     "run": Verb("running.run", "run parts of an application in this process"),
-    "status": Verb("status.status", "how the parts that run in this project are"),
+    "status": Verb("status.status", "show the parts that run in this project"),
     "rebuild": Verb(
         "running.rebuild",
-        "compute a pipeline anew from the log, and put it in the place of the old one",
+        "recompute a pipeline from the log and replace its output",
     ),
     "replay": Verb(
-        "running.replay", "run a part over a range of the past, into a place of its own"
+        "running.replay", "run a part over a range of the past, into an output of its own"
     ),
-    "reset": Verb("running.reset", "let a service begin anew, its state rebuilt from its input"),
-    "query": Verb("log.query", "SQL over streams, tables and the lake"),
-    "lake": Verb("log.lake", "list, describe, history, maintain"),
-    "topics": Verb("log.topics", "list, describe, tail, produce, apply"),
-    "groups": Verb("log.groups", "consumer groups and their lag"),
-    "dead-letters": Verb("log.deadletters", "what could not be used, why, and where it stood"),
-    "config": Verb("machine.config", "the settings, and where they came from"),
+    "reset": Verb(
+        "running.reset", "restart a service at the beginning of its input, and rebuild its state"
+    ),
+    "query": Verb("log.query", "run SQL over streams, tables and the lake"),
+    "lake": Verb("log.lake", "show and maintain lake tables"),
+    "topics": Verb("log.topics", "show, read and write topics"),
+    "groups": Verb("log.groups", "show consumer groups and their lag"),
+    "dead-letters": Verb("log.deadletters", "show dead letters: what could not be used, and why"),
+    "config": Verb("machine.config", "show the settings and where they came from"),
     "broker": Verb("log.broker", "run the embedded broker in the foreground"),
-    "jars": Verb("machine.jars", "fetch and verify what runs on Java"),
-    "doctor": Verb("machine.doctor", "what is there, what is missing, and how to mend it"),
+    "jars": Verb("machine.jars", "fetch and verify the jars"),
+    "doctor": Verb("machine.doctor", "show what is installed, what is missing, and how to fix it"),
 }
 _CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 
@@ -86,7 +88,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="penstock",
         description="A fast data platform in Python, on Kafka and Spark.",
-        epilog="penstock VERB --help tells more about one.",
+        epilog="penstock VERB --help shows the options of a verb.",
     )
     parser.add_argument("--version", action="version", version=f"penstock {__version__}")
     add_common(parser, default=None)
@@ -135,7 +137,7 @@ def _guarded(run: Callable[[], int], terminal: Terminal, *, debug: bool) -> int:
             terminal.trace(error)
         terminal.failure(f"{type(error).__name__}: {_said(error)} [internal]")
         if not debug:
-            terminal.note("  hint: run it again with --debug, and report what it shows")
+            terminal.note("  hint: run the command again with --debug, and report what it shows")
     return 1
 
 

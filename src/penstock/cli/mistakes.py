@@ -32,8 +32,8 @@ _POSITIONAL = re.compile(r"(?:(\w+)\.)?(\w+)\(\) takes (?:from )?\d.* positional
 _BRACKETS = re.compile(r"Too (?:few|many) arguments for <class 'penstock\.[\w.]+\.(\w+)'>")
 _NO_SPARK = "[SESSION_OR_CONTEXT_NOT_EXISTS]"
 _LATER = (
-    "there is no Spark while an application is loaded: build columns inside the function, "
-    "and give a UDF's type as DoubleType(), not as text"
+    "no Spark runs while an application is loaded: create columns inside the function, "
+    "and give the type of a UDF as DoubleType(), not as text"
 )
 _WRITTEN = {
     "record": 'with parentheses: @record(key="...")',
@@ -41,7 +41,7 @@ _WRITTEN = {
     "pipeline": "@app.pipeline(reads=..., writes=...) above it",
     "State": "State[int], for example",
     "ListState": "ListState[float], for example",
-    "MapState": "MapState[str, int], for example: the type of its names, and of its values",
+    "MapState": "MapState[str, int], for example: the types of its names and of its values",
 }
 
 
@@ -75,7 +75,7 @@ def mistake(error: BaseException, root: Path, *, names: Iterable[str] = ()) -> P
         )
         return Problem("app.import", text, hint, place)
     if isinstance(error, SystemExit):
-        return Problem("app.raised", "it ends Python when it is imported", "declare only", place)
+        return Problem("app.raised", "importing it ends Python", "declare only", place)
     if isinstance(error, ImportError) and (gone := _NOT_THERE.match(str(error))):
         hint = did_you_mean(gone[1], _public(sys.modules.get(gone[2])))
         return Problem("app.import", f"{gone[2]} has no {gone[1]!r}", hint, place)

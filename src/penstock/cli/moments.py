@@ -9,8 +9,8 @@ from penstock.core.units import UnitError, duration
 
 __all__ = ["END_HELP", "START_HELP", "read_end", "read_span", "read_start"]
 
-START_HELP = "earliest, latest, an offset, -N (the last N), an instant, or a time ago as 5m"
-END_HELP = "latest, an offset, an instant (RFC 3339), or a time ago as 5m"
+START_HELP = "earliest, latest, an offset, -N (the last N), an instant, or a time ago such as 5m"
+END_HELP = "latest, an offset, an instant (RFC 3339), or a time ago such as 5m"
 
 Clock = Callable[[], datetime]
 

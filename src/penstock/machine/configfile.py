@@ -130,7 +130,7 @@ def _read_file(
     if not isinstance(profiles, dict) or not all(isinstance(t, dict) for t in profiles.values()):
         line = lines.get((_PROFILES,), 1)
         raise ConfigurationError(
-            f"{shown}:{line}: 'profiles' holds something that is not a profile",
+            f"{shown}:{line}: 'profiles' contains something that is not a profile",
             code="config.invalid",
             hint="write [profiles.NAME.kafka] above the settings of a profile",
         )
@@ -153,7 +153,7 @@ def _refuse_open_secrets(path: Path, layers: Iterable[Mapping[str, GivenValue]])
             f"{path.name} holds secrets, and other users may read it (mode {mode:03o})",
             code="config.readable",
             detail="\n  ".join(held),
-            hint=f"chmod 600 {path}, or give the secrets in the environment",
+            hint=f"chmod 600 {path}, or put the secrets into environment variables",
         )
 
 

@@ -54,5 +54,5 @@ def free_ports(count: int) -> list[int]:
         f"no {count} free ports on {LOOPBACK}",
         code="ports.none-free",
         detail=f"{_ATTEMPTS} ports between {_FIRST} and {_LAST} were tried",
-        hint="end processes that listen on many ports",
+        hint="stop processes that listen on many ports",
     )

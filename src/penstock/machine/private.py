@@ -41,7 +41,7 @@ def make_private(directory: Path) -> str:
         return f"{directory} belongs to another user, who may read everything in it"
     if strange:
         return ""
-    return f"{directory} could be read by other users; it is closed to them now"
+    return f"{directory} could be read by other users; it is now closed to them"
 
 
 def open_private(path: Path) -> int:

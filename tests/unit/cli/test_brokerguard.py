@@ -35,7 +35,7 @@ FULL = OSError(24, "Too many open files")
 @pytest.mark.parametrize(
     ("answers", "said"),
     [
-        ((FULL, True, False, None), ["is not looked after", "died", "is back"]),
+        ((FULL, True, False, None), ["is not supervised", "died", "is back"]),
         ((False, FULL, False, None), ["died", "did not start", "died", "is back"]),
         (
             (False, ConfigurationError("no", code="x.y"), False, None),

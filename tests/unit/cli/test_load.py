@@ -59,7 +59,7 @@ def test_of_several_applications_one_must_be_chosen(project):
         ("ap.py", "app.not-found", "there is no such file"),
         ("no.such.module", "app.not-found", "no module 'no' here"),
         ("empty.py", "app.none", "declares no application"),
-        ("json.py", "app.not-python", "has the name of a module of Python itself"),
+        ("json.py", "app.not-python", "has the name of a module of Python's standard library"),
         ("my-app.py", "app.not-python", "cannot be imported"),
     ],
 )
@@ -128,7 +128,7 @@ def test_what_needs_spark_before_there_is_one_is_said_to_belong_into_the_functio
     (project / "app.py").write_text(f"from pyspark.sql import functions as F\n{ONE}it = {line}\n")
     (problem,) = problems(".")
     assert (problem.code, problem.place.line) == ("app.raised", 4)
-    assert "build columns inside the function" in problem.hint
+    assert "create columns inside the function" in problem.hint
     assert "DoubleType()" in problem.hint
 
 

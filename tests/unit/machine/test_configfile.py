@@ -117,7 +117,7 @@ def test_a_named_file_that_is_not_there_is_an_error(tmp_path):
 
 
 def test_profiles_must_be_tables(tmp_path):
-    with pytest.raises(ConfigurationError, match=r"penstock\.toml:1: 'profiles' holds"):
+    with pytest.raises(ConfigurationError, match=r"penstock\.toml:1: 'profiles' contains"):
         load(tmp_path, 'profiles = "production"\n')
 
 

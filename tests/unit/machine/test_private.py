@@ -28,7 +28,7 @@ def test_one_that_others_could_enter_is_closed_and_told_once(tmp_path):
     home = tmp_path / ".penstock"
     (home / "broker").mkdir(parents=True)
     (home / "rebuild-app.lock").touch()
-    assert "is closed to them now" in make_private(home)
+    assert "is now closed to them" in make_private(home)
     assert mode(home) == 0o700
     assert make_private(home) == ""
 

@@ -35,7 +35,10 @@ def register(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     add_app(parser)
     parser.add_argument(
-        "part", metavar="PART", nargs="?", help="one part, or what an aggregation fills"
+        "part",
+        metavar="PART",
+        nargs="?",
+        help="a part, or the stream or table that an aggregation fills",
     )
     add_json(parser)
     command(parser, _explain)
@@ -134,14 +137,14 @@ def _watermark(rollup: Rollup, part: Pipeline | Service) -> Iterator[str]:
     """Yield the rule of the watermark in words."""
     rule = rollup.rule
     if rule is None:
-        yield "it is the clock: windows are in processing time"
+        yield "it follows the clock: windows are in processing time"
         return
     if isinstance(rollup.windowing.windows, CountWindows):
-        yield "windows of a number of records do not look at it"
+        yield "windows of a number of records do not use it"
     else:
         yield from _following(rule, part)
     if rule.ahead is not None:
-        text = f"records more than {_span(rule.ahead)} ahead of the clock move nothing"
+        text = f"records more than {_span(rule.ahead)} ahead of the clock do not move it"
         yield f"{text} and go to the late ledger"
 
 
@@ -149,17 +152,17 @@ def _following(rule: WatermarkRule, part: Pipeline | Service) -> Iterator[str]:
     behind = f"{_span(rule.disorder)} behind" if rule.disorder else "at"
     one = sum(data.topic.partitions for data in part.reads if not isinstance(data, Lake)) == 1
     if isinstance(part, Service) and not one:
-        yield f"of each partition by itself, {behind} its newest record"
+        yield f"one for each partition, {behind} its newest record"
     elif one or rule.follows == "newest":
         yield f"{behind} the newest record"
     else:
         yield f"{behind} the newest record of the slowest partition"
         span = "for ever" if rule.idle_after is None else f"for {_span(rule.idle_after)}"
-        yield f"a partition that is silent holds it {span}"
+        yield f"an idle partition holds it back {span}"
     if rule.closes_after is None:
-        yield "it stays while no record comes, and windows stay open"
+        yield "while no record comes it stands still, and windows stay open"
     else:
-        yield f"it goes on with the clock when no record has come for {_span(rule.closes_after)}"
+        yield f"if no record has come for {_span(rule.closes_after)}, it follows the clock"
 
 
 def _span(micros: int) -> str:
@@ -176,7 +179,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
         if looked_up := found.get("looks_up"):
             yield f"  looks up {', '.join(looked_up)}, as it is at each batch"
         if found.get("delivery") == "at_least_once":
-            yield "  at least once: after a crash what was written may be written again"
+            yield "  at least once: after a crash, output may be written again"
         if facts := found.get("service"):
             yield from (_line(label, text) for label, text in service_lines(facts))
         return

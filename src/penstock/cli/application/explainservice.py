@@ -77,4 +77,4 @@ def _words(reaction: dict[str, Any]) -> str:
     if "retries" not in reaction:
         return then
     waits = f"after {reaction['first']}, then twice as long up to {reaction['longest']}"
-    return f"tried again up to {reaction['retries']} times, {waits}; then {then}"
+    return f"retried up to {reaction['retries']} times, {waits}; then {then}"

@@ -21,9 +21,9 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=sorted(_FORMATS),
-        help="text by default, or what the output file's name ends in",
+        help="the format; by default that of the output file's extension, or text",
     )
-    parser.add_argument("--output", "-o", type=Path, metavar="FILE", help="write to a file")
+    parser.add_argument("--output", "-o", type=Path, metavar="FILE", help="the file to write")
     add_json(parser)
     command(parser, _graph)
 

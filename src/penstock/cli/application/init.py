@@ -26,7 +26,12 @@ _PLACEHOLDER = "{{name}}"
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("directory", metavar="NAME", type=Path, help="a directory, made if need be")
+    parser.add_argument(
+        "directory",
+        metavar="NAME",
+        type=Path,
+        help="the directory to create; it may exist if it is empty",
+    )
     command(parser, _init)
 
 
@@ -57,7 +62,7 @@ def _write(directory: Path, name: str) -> None:
             f"{directory} is not empty",
             code="init.not-empty",
             detail=f"it holds {', '.join(found[:5])}",
-            hint="choose another name, or remove what is there",
+            hint="choose another name, or delete the contents",
         )
     templates = files("penstock.cli") / "templates"
     for file, template in _FILES.items():

@@ -52,7 +52,7 @@ def read_condition(text: str) -> Condition:
     """Return the condition that a text states; ArgumentTypeError says how to write one."""
     found = _CONDITION.fullmatch(text)
     if found is None:
-        raise ArgumentTypeError(f"{text!r} is not FIELD=VALUE, or with != > < >= <=")
+        raise ArgumentTypeError(f"{text!r} is not FIELD=VALUE (or another of != > < >= <=)")
     name, sign, value = found.groups()
     return Condition(tuple(name.split(".")), sign, value)
 

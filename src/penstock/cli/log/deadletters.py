@@ -21,8 +21,10 @@ _COLUMNS = ("at", "part", "record", "code", "reason", "key", "value")
 def register(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     add_app(parser)
-    parser.add_argument("--part", metavar="NAME", help="only those of this part")
-    parser.add_argument("--code", metavar="CODE", help="only those with this code: user.raised")
+    parser.add_argument("--part", metavar="NAME", help="only dead letters of this part")
+    parser.add_argument(
+        "--code", metavar="CODE", help="only dead letters with this code, such as user.raised"
+    )
     parser.add_argument(
         *("--limit", "-n"),
         type=read_count,
@@ -31,8 +33,10 @@ def register(parser: argparse.ArgumentParser) -> None:
         help="the newest N",
     )
     shape = parser.add_mutually_exclusive_group()
-    shape.add_argument("--raw", action="store_true", help="the values' bytes, a line each")
-    shape.add_argument("--json", action="store_true", help="a line of JSON for each")
+    shape.add_argument(
+        "--raw", action="store_true", help="write the bytes of the values, one per line"
+    )
+    shape.add_argument("--json", action="store_true", help="write a line of JSON for each")
     command(parser, _dead_letters)
 
 
@@ -47,7 +51,7 @@ def _dead_letters(session: Session) -> None:
             terminal.json_line(_as_json(letter))
     elif found:
         terminal.table(_COLUMNS, [_row(letter) for letter in found])
-        terminal.note(f"{count_text(len(found))} shown, the newest last; -n N shows more")
+        terminal.note(f"{count_text(len(found))} shown, newest last; -n N shows more")
     else:
         terminal.note(f"no dead letters in {session.application.graph.dead_letters.name}")
 

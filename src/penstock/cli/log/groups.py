@@ -11,8 +11,8 @@ __all__ = ["register"]
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("group", metavar="GROUP", nargs="?", help="one group, by partition")
-    parser.add_argument("--all", action="store_true", help="positions of Penstock's own too")
+    parser.add_argument("group", metavar="GROUP", nargs="?", help="show one group, by partition")
+    parser.add_argument("--all", action="store_true", help="also show Penstock's own positions")
     add_json(parser)
     command(parser, _groups)
 

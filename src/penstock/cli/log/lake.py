@@ -35,14 +35,14 @@ def register(parser: argparse.ArgumentParser) -> None:
         command(found, run)
         return found
 
-    action("list", "the lake tables of an application", _list)
-    one = action("describe", "one table: fields, partitions, files", _describe)
+    action("list", "show the lake tables of an application", _list)
+    one = action("describe", "show one table: fields, partitions, files", _describe)
     one.add_argument("table", metavar="NAME", help="a lake table")
-    past = action("history", "the versions of a table that can be read", _history)
+    past = action("history", "show the versions of a table that you can read", _history)
     past.add_argument("table", metavar="NAME", help="a lake table")
     past.add_argument("--limit", type=int, default=_CHANGES, metavar="N", help="the newest N")
-    kept = action("maintain", "drop expired days, compact files, delete old ones", _maintain)
-    kept.add_argument("table", metavar="NAME", nargs="?", help="one lake table; all by default")
+    kept = action("maintain", "delete expired days, compact files, delete old files", _maintain)
+    kept.add_argument("table", metavar="NAME", nargs="?", help="one lake table; default: all")
 
 
 def _list(session: Session) -> None:

@@ -61,10 +61,17 @@ class _Rejects:
 def add_produce(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("topic", metavar="TOPIC")
-    parser.add_argument("values", metavar="JSON", nargs="*", help="records; else lines of stdin")
-    parser.add_argument("--key", help="the key of all of them")
-    parser.add_argument("--rejects", type=Path, metavar="FILE", help="write lines not sent there")
-    add_app(parser, flag=True, text="check by the types of this application, key by its key")
+    parser.add_argument(
+        "values",
+        metavar="JSON",
+        nargs="*",
+        help="the records to write; default: the lines of standard input",
+    )
+    parser.add_argument("--key", help="the key of all records")
+    parser.add_argument(
+        "--rejects", type=Path, metavar="FILE", help="save the lines that were not sent"
+    )
+    add_app(parser, flag=True, text="validate and key records by the types of this application")
     add_json(parser)
     command(parser, _produce)
 
@@ -73,7 +80,7 @@ def _produce(session: Session) -> int:
     arguments = session.arguments
     data = _data(session) if arguments.app is not None else None
     if not arguments.values and sys.stdin.isatty():
-        session.terminal.note("one JSON record a line; Ctrl-D ends")
+        session.terminal.note("write one JSON record per line; Ctrl-D ends")
     sent = 0
     with ExitStack() as stack:
         connection = stack.enter_context(session.connected())

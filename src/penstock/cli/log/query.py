@@ -27,7 +27,7 @@ _TIME = timedelta(minutes=10)
 def register(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     add_app(parser)
-    parser.add_argument("sql", metavar="SQL", help="one SELECT, in Spark's dialect")
+    parser.add_argument("sql", metavar="SQL", help="one SELECT in Spark's dialect")
     parser.add_argument(
         "--from", dest="start", type=read_start, default="earliest", help=f"streams: {START_HELP}"
     )
@@ -35,20 +35,26 @@ def register(parser: argparse.ArgumentParser) -> None:
         "--to", dest="end", type=read_end, default="latest", help=f"streams: {END_HELP}"
     )
     parser.add_argument(
-        "--limit", type=_count, default=_ROWS, metavar="N", help="give at most so many rows"
+        "--limit", type=_count, default=_ROWS, metavar="N", help="return at most N rows"
     )
     parser.add_argument(
-        "--time-limit", type=read_span, default=_TIME, metavar="10m", help="end it after a time"
+        "--time-limit",
+        type=read_span,
+        default=_TIME,
+        metavar="10m",
+        help="end the query after this time",
     )
     formats = parser.add_mutually_exclusive_group()
-    formats.add_argument("--json", action="store_true", help="a line of JSON for each row")
-    formats.add_argument("--csv", action="store_true", help="comma-separated values, with a header")
+    formats.add_argument("--json", action="store_true", help="write a line of JSON for each row")
+    formats.add_argument(
+        "--csv", action="store_true", help="write comma-separated values with a header"
+    )
     command(parser, _query)
 
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of rows")
     return int(text)
 
 
@@ -74,7 +80,7 @@ def _write(session: Session, answer: "Answer") -> None:
             raise ConfigurationError(
                 f"two columns have one name: {', '.join(columns)}",
                 code="query.columns",
-                hint="name them apart: select ... as other",
+                hint="give one of them another name: select ... as other",
             )
         for row in answer.rows():
             terminal.json_line(dict(zip(columns, map(_json_value, row), strict=True)))
@@ -89,11 +95,13 @@ def _write(session: Session, answer: "Answer") -> None:
 def _tell(session: Session, answer: "Answer") -> None:
     if answer.truncated:
         limit = session.arguments.limit
-        session.terminal.warn(f"there is more than these {count_text(limit)} rows: --limit N")
+        session.terminal.warn(
+            f"there are more than these {count_text(limit)} rows; --limit N shows more"
+        )
     for name, count in answer.refused().items():
         least = "at least " if answer.truncated else ""
         session.terminal.warn(
-            f"{name}: {least}{count_text(count)} records that are none were left out"
+            f"{name}: {least}{count_text(count)} entries were left out: they are not valid records"
         )
 
 

@@ -27,27 +27,35 @@ def add_tail(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument("--from", dest="start", type=read_start, default=None, help=START_HELP)
-    parser.add_argument("--follow", "-f", action="store_true", help="wait for what comes")
+    parser.add_argument("--follow", "-f", action="store_true", help="wait for new records")
     parser.add_argument("--limit", "-n", type=read_count, metavar="N", help=_LIMIT_HELP)
     parser.add_argument(
-        "--partition", type=int, action="append", metavar="P", help="only this one (repeatable)"
+        "--partition",
+        type=int,
+        action="append",
+        metavar="P",
+        help="only this partition (repeatable)",
     )
     parser.add_argument("--key", help="only records with this key")
-    parser.add_argument("--grep", type=_pattern, metavar="REGEX", help="searched in key and value")
+    parser.add_argument(
+        "--grep", type=_pattern, metavar="REGEX", help="only records whose key or value matches"
+    )
     parser.add_argument(
         "--where",
         type=read_condition,
         action="append",
         default=[],
         metavar="FIELD=VALUE",
-        help="or != > < >= <=; all must hold",
+        help="only records for which this holds; also != > < >= <= (repeatable)",
     )
-    parser.add_argument("--headers", action="store_true", help="show the headers too")
-    parser.add_argument("--raw", action="store_true", help="the values' bytes, a line each")
+    parser.add_argument("--headers", action="store_true", help="also show the headers")
     parser.add_argument(
-        "--uncommitted", action="store_true", help="also what transactions have not committed"
+        "--raw", action="store_true", help="write the bytes of the values, one per line"
     )
-    add_app(parser, flag=True, text="decode and check by the types of this application")
+    parser.add_argument(
+        "--uncommitted", action="store_true", help="also show records of uncommitted transactions"
+    )
+    add_app(parser, flag=True, text="decode and check records by the types of this application")
     add_json(parser)
     command(parser, _tail)
 

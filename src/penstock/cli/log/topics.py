@@ -21,20 +21,26 @@ def register(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs and their arguments."""
     verbs = parser.add_subparsers(metavar="list|describe|tail|produce|apply", required=True)
     listing = verbs.add_parser("list", help="all topics")
-    listing.add_argument("--all", action="store_true", help="Kafka's and Penstock's own too")
+    listing.add_argument(
+        "--all", action="store_true", help="also show Kafka's and Penstock's own topics"
+    )
     add_json(listing)
     command(listing, _list)
-    describe = verbs.add_parser("describe", help="one topic: settings, partitions, schema")
+    describe = verbs.add_parser("describe", help="show one topic: settings, partitions, schema")
     describe.add_argument("topic", metavar="TOPIC")
     add_json(describe)
     command(describe, _describe)
-    add_tail(verbs.add_parser("tail", help="its records, decoded and filtered"))
+    add_tail(verbs.add_parser("tail", help="show records, decoded and filtered"))
     add_produce(verbs.add_parser("produce", help="write records"))
-    apply = verbs.add_parser("apply", help="declare the topics and schemas of an application")
+    apply = verbs.add_parser("apply", help="create the topics and schemas of an application")
     add_app(apply)
-    apply.add_argument("--change", action="store_true", help="change topics that are otherwise")
     apply.add_argument(
-        "--repartition", action="store_true", help="also add partitions to topics with keys"
+        "--change", action="store_true", help="change topics that differ from their declaration"
+    )
+    apply.add_argument(
+        "--repartition",
+        action="store_true",
+        help="also add partitions to topics whose records have keys",
     )
     add_json(apply)
     command(apply, _apply)

@@ -109,7 +109,7 @@ def _jars(jar_set: JarSet) -> Finding:
     except ConfigurationError as error:
         text = f"{error.message}: {error.detail}"
         return Finding(check, "missing", text, "penstock jars fetch")
-    return Finding(check, "ok", f"all {total} in {jars_dir()}, every byte as it must be")
+    return Finding(check, "ok", f"all {total} in {jars_dir()}, every byte verified")
 
 
 def _cache() -> Finding:
@@ -130,11 +130,11 @@ def _configuration(loaded: Loaded) -> Finding:
 def _memory() -> Finding:
     free = _free_memory()
     if free is None:
-        return Finding("memory", "warn", "how much is free cannot be told on this system")
+        return Finding("memory", "warn", "this system does not report free memory")
     text = f"{free / _GIB:.1f} GiB free, {os.cpu_count()} cores"
     if free < _MEMORY_WANTED:
-        mend = "end other programs, or lower spark.driver_memory and kafka.heap_mb"
-        return Finding("memory", "warn", f"{text}; Spark and the broker want 2", mend)
+        mend = "close other programs, or lower spark.driver_memory and kafka.heap_mb"
+        return Finding("memory", "warn", f"{text}; Spark and the broker need 2", mend)
     return Finding("memory", "ok", text)
 
 
@@ -170,7 +170,7 @@ def _ports() -> Finding:
         free_ports(2)
     except ConfigurationError as error:
         return Finding("ports", "missing", f"{error.message}: {error.detail}", error.hint)
-    return Finding("ports", "ok", "the broker finds free ones on 127.0.0.1")
+    return Finding("ports", "ok", "the broker uses free ports on 127.0.0.1")
 
 
 def _broker(loaded: Loaded) -> Finding:
@@ -183,9 +183,9 @@ def _broker(loaded: Loaded) -> Finding:
         text = (loaded.places.broker / "broker.json").read_text(encoding="utf-8")
         plan = ClusterPlan.from_json(text)
     except (OSError, ValueError):
-        return Finding("broker", "ok", "embedded, starts when it is needed")
+        return Finding("broker", "ok", "embedded; starts when needed")
     if not any(port_answers(port) for port in plan.ports):
-        return Finding("broker", "ok", "embedded, not running; starts when it is needed")
+        return Finding("broker", "ok", "embedded; not running; starts when needed")
     return _answer(kafka, plan.bootstrap, "broker")
 
 

@@ -16,11 +16,11 @@ __all__ = ["register"]
 def register(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     verbs = parser.add_subparsers(metavar="show|explain", required=True)
-    show = verbs.add_parser("show", help="all settings")
+    show = verbs.add_parser("show", help="show all settings")
     add_json(show)
     command(show, _show)
-    explain = verbs.add_parser("explain", help="one setting and where it came from")
-    explain.add_argument("key", metavar="KEY", help="as kafka.bootstrap")
+    explain = verbs.add_parser("explain", help="show one setting and where it came from")
+    explain.add_argument("key", metavar="KEY", help="the key, such as kafka.bootstrap")
     add_json(explain)
     command(explain, _explain)
 

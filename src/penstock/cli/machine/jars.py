@@ -13,12 +13,14 @@ __all__ = ["register"]
 def register(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs and their arguments."""
     verbs = parser.add_subparsers(metavar="fetch|list|verify", required=True)
-    fetch = verbs.add_parser("fetch", help="bring what is missing into the cache")
-    fetch.add_argument("--mirror", metavar="URL", help="the Maven repository to ask")
-    listing = verbs.add_parser("list", help="what is needed, and what is there")
+    fetch = verbs.add_parser("fetch", help="download missing jars into the cache")
+    fetch.add_argument("--mirror", metavar="URL", help="the Maven repository to use")
+    listing = verbs.add_parser("list", help="show which jars are needed, and which are there")
     verify = verbs.add_parser("verify", help="compare every byte in the cache with the list")
     for verb, run in ((fetch, _fetch), (listing, _list), (verify, _verify)):
-        verb.add_argument("--only", choices=[str(each) for each in JarSet], help="one set alone")
+        verb.add_argument(
+            "--only", choices=[str(each) for each in JarSet], help="only one set of jars"
+        )
         command(verb, run)
     for verb in (listing, verify):
         add_json(verb)
@@ -66,11 +68,11 @@ def _verify(session: Session) -> None:
         session.terminal.json({"ok": not wrong, "jars": len(jars), "wrong": names})
     if wrong:
         raise ConfigurationError(
-            f"{len(wrong)} of {len(jars)} jars are missing or have other bytes than they must",
+            f"{len(wrong)} of {len(jars)} jars are missing or do not match their checksum",
             code="jars.wrong",
             detail="\n  ".join(jar.coordinates for jar in wrong),
             hint="penstock jars fetch",
         )
     if not session.arguments.json:
         total = sum(jar.size for jar in jars) >> 20
-        session.terminal.line(f"ok: {len(jars)} jars, {total} MiB, every byte as it must be")
+        session.terminal.line(f"ok: {len(jars)} jars, {total} MiB, every byte verified")

@@ -23,13 +23,20 @@ def register(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     add_app(parser)
     parser.add_argument(
-        "--watch", metavar="NAME[:FIELD]", help="show the latest of a stream, the top of a table"
+        "--watch",
+        metavar="NAME[:FIELD]",
+        help="show the newest records of a stream, or the top of a table",
     )
     parser.add_argument(
-        "--for", dest="span", type=read_span, metavar="60s", help="end after a time"
+        "--for", dest="span", type=read_span, metavar="60s", help="end the run after this time"
     )
     parser.add_argument(
-        "--only", nargs="+", action="extend", default=[], metavar="PART", help="these parts alone"
+        "--only",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="PART",
+        help="run only these parts",
     )
     parser.add_argument(
         "--with",
@@ -38,7 +45,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="PART",
-        help="also sources that read what is piped into this command",
+        help="also run sources that read what is piped into this command",
     )
     command(parser, _dev)
 
@@ -68,7 +75,7 @@ def _refuse_terminal(plan: Plan, also: list[str]) -> None:
         raise ConfigurationError(
             f"{', '.join(also)} cannot read this terminal while the status is shown on it",
             code="dev.terminal",
-            detail=f"it runs {len(plan.units)} processes in the background",
+            detail=f"dev runs {len(plan.units)} processes in the background",
             hint=f"in another terminal: penstock run APP --part {also[0]}",
         )
 
@@ -80,10 +87,10 @@ def _alone(session: Session) -> Iterator[None]:
     lock = FileLock(session.places.home / "dev" / f"{app}.lock")
     if not lock.acquire():
         raise ConfigurationError(
-            f"{app} runs already in {session.loaded.places.home}",
+            f"{app} is already running in {session.loaded.places.home}",
             code="dev.running",
-            detail="two runs of one application would take each other's partitions",
-            hint="end the other one, or run it in another home: --set home=DIRECTORY",
+            detail="two runs of one application would take partitions from each other",
+            hint="stop the other run, or use another home: --set home=DIRECTORY",
         )
     with lock:
         yield

@@ -18,7 +18,7 @@ __all__ = ["register"]
 
 _SAID = {
     "computed": "computed; switching over",
-    "fenced": "the run that was there has ended",
+    "fenced": "the old run has ended",
     "switched": "switched over",
 }
 
@@ -26,16 +26,18 @@ _SAID = {
 def register(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     add_app(parser)
-    parser.add_argument("part", metavar="NAME", help="a pipeline, or what an aggregation fills")
+    parser.add_argument(
+        "part", metavar="NAME", help="a pipeline, or the table or stream that an aggregation fills"
+    )
     parser.add_argument(
         "--append",
         action="store_true",
-        help="of a stream: write what is computed behind what was written",
+        help="for a stream: append what is computed to what was written",
     )
     parser.add_argument(
         "--trimmed",
         action="store_true",
-        help="compute it from what is left where retention has deleted the beginning",
+        help="compute from what is left if retention has deleted the beginning",
     )
     add_json(parser)
     command(parser, _rebuild)
@@ -76,7 +78,7 @@ def _rebuild(session: Session) -> int:
                 watching=Watching(progress=progress, step=step),
             )
     if done is None:
-        session.terminal.note(f"stopped; it goes on with: penstock rebuild {pipeline.name}")
+        session.terminal.note(f"stopped; to continue: penstock rebuild {pipeline.name}")
         return stop.exit_code or INTERRUPTED
     _report(session, pipeline, done)
     return 0
@@ -88,13 +90,13 @@ def _report(session: Session, pipeline: Pipeline, done: "Rebuilt") -> None:
         session.terminal.json({"output": done.output, "changed": done.changed, "late": late})
         return
     if isinstance(pipeline.writes, Lake):
-        said = f"{done.output} was replaced; its history has what it held before"
+        said = f"{done.output} was replaced; its history has the earlier contents"
     elif isinstance(pipeline.writes, Table):
-        said = f"{count_text(done.changed or 0)} keys of {done.output} are different now"
+        said = f"{count_text(done.changed or 0)} keys of {done.output} have changed"
     else:
         said = f"{count_text(done.changed or 0)} records were added to {done.output}"
     session.terminal.note(f"{pipeline.name}: {said}")
     if done.late:
         session.terminal.note(f"{pipeline.name}: {done.late}")
     hint = f"penstock run {session.arguments.app} --part {pipeline.name}"
-    session.terminal.note(f"it goes on from there when it is started again: {hint}")
+    session.terminal.note(f"the pipeline continues from there when you start it again: {hint}")

@@ -43,7 +43,7 @@ def _replay(session: Session) -> None:
         _replay_pipeline(session, part)
     else:
         raise ConfigurationError(
-            f"{part.name!r} is a source: what it brought is on {part.into.name!r} already",
+            f"{part.name!r} is a source: its records are already on {part.into.name!r}",
             code="replay.source",
             hint=f"penstock topics tail {part.into.name} --from earliest",
         )
@@ -102,7 +102,7 @@ def _replay_pipeline(session: Session, pipeline: Pipeline) -> None:
         return
     if isinstance(pipeline.writes, Lake):
         where = loaded.settings.lake.path or shortened(loaded.places.lake)
-        session.terminal.note(f"it is a table of the lake in {where}")
+        session.terminal.note(f"the result is a lake table in {where}")
     else:
         session.terminal.note(f"see it: penstock topics tail {done.result} --from earliest")
 

@@ -86,7 +86,7 @@ def refuse_existing(connection: Connection, names: Iterable[str], *, label: str)
     topics = Topics(connection)
     if there := [name for name in names if topics.exists(name)]:
         raise ConfigurationError(
-            f"there are results of a replay {label!r} already: {', '.join(there)}",
+            f"the label {label!r} has been used: {', '.join(there)}",
             code="replay.exists",
             hint="choose another label: --as LABEL",
         )

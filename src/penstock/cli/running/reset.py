@@ -18,7 +18,7 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--yes",
         action="store_true",
-        help="do it: offsets and state go, outputs come again",
+        help="delete offsets and state; the output is written again",
     )
     add_json(parser)
     command(parser, _reset)
@@ -33,12 +33,12 @@ def _reset(session: Session) -> None:
         raise ConfigurationError(
             f"{part.name!r} is a {part.kind}: only services can be reset",
             code="reset.not-a-service",
-            hint=f"a pipeline is computed anew with: penstock rebuild {part.name}",
+            hint=f"to recompute a pipeline: penstock rebuild {part.name}",
         )
     if not session.arguments.yes:
         raise ConfigurationError(
             f"resetting {part.name} deletes its offsets and its state: its next run reads its input"
-            " from the oldest record and writes everything it gives once more",
+            " from the oldest record and writes all its output again",
             code="reset.unconfirmed",
             hint=f"penstock reset {session.arguments.app} --part {part.name} --yes",
         )
@@ -48,5 +48,5 @@ def _reset(session: Session) -> None:
         session.terminal.json({"part": part.name, "waiting": waiting})
         return
     session.terminal.note(
-        f"{part.name} begins anew with its next run: {count_text(waiting)} offsets to read"
+        f"{part.name} starts again with its next run: {count_text(waiting)} offsets to read"
     )

@@ -32,13 +32,15 @@ def register(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     add_app(parser)
     parser.add_argument(
-        "--part", action="append", required=True, metavar="NAME", help="a part (repeatable)"
+        "--part", action="append", required=True, metavar="NAME", help="a part to run (repeatable)"
     )
     parser.add_argument(
-        "--workers", type=_workers, default=1, metavar="N", help="so many processes of each service"
+        "--workers", type=_workers, default=1, metavar="N", help="run N processes of each service"
     )
     parser.add_argument(
-        "--report-json", action="store_true", help="a line of JSON for each report, on stdout"
+        "--report-json",
+        action="store_true",
+        help="write a line of JSON to standard output for each report",
     )
     parser.set_defaults(also=[])
     command(parser, _run)

@@ -34,7 +34,7 @@ def plan_workers(parts: Sequence[Part], count: int) -> list[Unit]:
         raise ConfigurationError(
             f"{', '.join(others)}: only services have workers",
             code="run.workers",
-            hint="run other parts with a command of their own, without --workers",
+            hint="run the other parts with a separate command, without --workers",
         )
     return [
         Unit(f"{part.name}-{number}", "service", (part.name,))

@@ -112,10 +112,10 @@ def _ask(entry: Entry) -> RunStatus | Unanswered:
         connection.request("GET", "/status")
         return decode_status(connection.getresponse().read(_MOST_BYTES))
     except TimeoutError:
-        return Unanswered(entry, f"nothing within {_ASK_SECONDS:g}s")
+        return Unanswered(entry, f"no answer within {_ASK_SECONDS:g}s")
     except (OSError, http.client.HTTPException) as error:
         return Unanswered(entry, str(error) or type(error).__name__)
     except msgspec.MsgspecError:
-        return Unanswered(entry, "what it says is no status of this version of Penstock")
+        return Unanswered(entry, "its answer is not a status of this version of Penstock")
     finally:
         connection.close()

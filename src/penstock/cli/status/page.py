@@ -94,6 +94,6 @@ def _listen(port: int) -> socket.socket:
             f"cannot listen on {LOOPBACK}:{port}",
             code="http.port",
             detail=str(error),
-            hint="choose another port, or any: --set http.port=0",
+            hint="choose another port, or any free one: --set http.port=0",
         ) from error
     return listening

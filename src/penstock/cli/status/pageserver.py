@@ -73,10 +73,10 @@ def answered(head: bytes, pages: Pages, *, hosts: Collection[str]) -> Answer:
     headers = [line.partition(":") for line in rest]
     named = [value.strip() for name, _, value in headers if name.strip().lower() == "host"]
     if len(words) != _WORDS or not words[1].startswith("/") or not words[2].startswith("HTTP/1."):
-        return _refusal(HTTPStatus.BAD_REQUEST, "this is no request")
+        return _refusal(HTTPStatus.BAD_REQUEST, "this is not a request")
     # Every browser names the host; so does every client of HTTP/1.1.
     if len(named) != 1 and (named or words[2] != "HTTP/1.0"):
-        return _refusal(HTTPStatus.BAD_REQUEST, "it must name one host")
+        return _refusal(HTTPStatus.BAD_REQUEST, "it must name exactly one host")
     if named and _host(named[0]) not in hosts:
         known = "a name of this machine, or one of http.hosts"
         return _refusal(HTTPStatus.MISDIRECTED_REQUEST, f"the host must be {known}")
@@ -199,4 +199,6 @@ class PageServer:
     def _tell(self, error: OSError) -> None:
         if not self._told:
             self._told = True
-            self._note(f"the status page takes no connections for now: {error.strerror or error}")
+            self._note(
+                f"the status page accepts no connections at the moment: {error.strerror or error}"
+            )

@@ -21,9 +21,12 @@ __all__ = ["register"]
 def register(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument(
-        "app", metavar="APP", nargs="?", help="one application: its name, or where it is declared"
+        "app",
+        metavar="APP",
+        nargs="?",
+        help="one application: its name, or the file that declares it",
     )
-    parser.add_argument("--watch", action="store_true", help="show it again and again")
+    parser.add_argument("--watch", action="store_true", help="update the output continuously")
     add_json(parser)
     command(parser, _status)
 
@@ -75,10 +78,10 @@ def _verdict(session: Session, overview: Overview) -> int:
     terminal = session.terminal
     if overview.empty:
         app = session.arguments.app
-        what = f"{app} does not run" if app else "nothing runs"
+        what = f"{app} is not running" if app else "nothing runs"
         terminal.failure(f"{what} in {shortened(session.loaded.places.home)}")
         terminal.note(
-            "  hint: penstock dev; of another project: penstock status --set home=DIRECTORY"
+            "  hint: penstock dev; for another project: penstock status --set home=DIRECTORY"
         )
     for trouble in overview.troubles():
         terminal.failure(trouble)

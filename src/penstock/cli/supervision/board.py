@@ -32,7 +32,7 @@ class _Part:
     @property
     def again(self) -> str:
         """Return why it starts again; empty: it is the first time."""
-        return self.last_end and f"starting again after {self.last_end}"
+        return self.last_end and f"restarting after {self.last_end}"
 
     def enter(self, state: Shown, reason: str, now: float) -> bool:
         """Change the state; return whether that is news."""

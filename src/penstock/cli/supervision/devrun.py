@@ -151,4 +151,4 @@ class DevRun:
                 words.append(f"restarts {row.restarts}")
             self.session.terminal.note(f"{row.part}: {', '.join(words)}")
         where = shortened(self.session.loaded.places.home)
-        self.session.terminal.note(f"ended; the log and all state stay in {where}")
+        self.session.terminal.note(f"ended; the log and all state are kept in {where}")

@@ -44,8 +44,8 @@ def announce_run(
         try:
             stack.enter_context(registry.entered(entry))
         except OSError as error:
-            note(f"penstock status will not find this run: {error}")
+            note(f"penstock status cannot find this run: {error}")
         if port:
-            why = f" ({port} is another run's)" if beside else ""
+            why = f" ({port} is in use by another run)" if beside else ""
             note(f"metrics, health and status on {page.address}{why}")
         yield

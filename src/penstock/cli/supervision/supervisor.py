@@ -82,7 +82,7 @@ class Supervisor:
                 # No file, no memory, no process to be had: that may pass, and others go on.
                 if member.trouble != str(error):
                     member.trouble = str(error)
-                    self._note(f"{member.unit.name} cannot be looked after for now: {error}")
+                    self._note(f"{member.unit.name} cannot be supervised at the moment: {error}")
 
     def _look_after(self, member: _Member) -> None:
         code = member.process.exit_code() if member.process else None
@@ -102,7 +102,7 @@ class Supervisor:
         member.process = None
         if code == 0:
             self._board.ended(member.unit.name)
-            self._note(f"{member.unit.name} has ended: nothing more to do")
+            self._note(f"{member.unit.name} has ended; it has nothing more to do")
             return
         self._again(member, process.reason())
 
@@ -134,7 +134,7 @@ class Supervisor:
             time.sleep(_LOOK_SECONDS)
         for member in members:
             if member.process is not None and (_exit_code(member.process) or 0) > 0:
-                self._note(f"{member.unit.name} did not end well ({member.process.reason()})")
+                self._note(f"{member.unit.name} ended with a failure ({member.process.reason()})")
         for member in left:
             self._note(f"{member.unit.name} did not end within {grace.total_seconds():g}s: killed")
         self._kill(members)

@@ -38,7 +38,7 @@ def find_watched(graph: Graph, text: str) -> Watched:
     data = graph.find(name)
     if data is None or isinstance(data, Lake):
         known = [each.name for each in graph.on_log]
-        what = "is in the lake, not on the log" if data else "is no stream or table"
+        what = "is in the lake, not on the log" if data else "is not a stream or table"
         raise ConfigurationError(
             f"{name!r} {what} of {graph.app}",
             code="dev.watch",
@@ -46,7 +46,7 @@ def find_watched(graph: Graph, text: str) -> Watched:
         )
     if field and not isinstance(data, Table):
         raise ConfigurationError(
-            f"the stream {name!r} is watched as it comes, not ordered by {field!r}",
+            f"{name!r} is a stream: its records are shown as they come, not ordered by {field!r}",
             code="dev.watch",
             hint=f"--watch {name}",
         )

@@ -91,10 +91,10 @@ def fetch_jars(
             run.tell(waiting=True)
             if not lock.wait(timeout=_OTHER_FETCH_LIMIT):
                 raise ConfigurationError(
-                    f"another fetch has been running for {_OTHER_FETCH_LIMIT}",
+                    f"another download has been running for {_OTHER_FETCH_LIMIT}",
                     code="jars.busy",
                     detail=f"it holds {lock.path}",
-                    hint="end it, then run: penstock jars fetch",
+                    hint="stop it, then run: penstock jars fetch",
                 )
     except OSError as error:
         raise ConfigurationError(
@@ -123,7 +123,7 @@ def _refuse(failures: dict[Jar, _JarError], source: Mirror) -> None:
     told = {jar: error for jar, error in failures.items() if error.code != _ABANDONED}
     lines = [f"{jar.coordinates}: {error}" for jar, error in sorted(told.items())]
     if len(failures) > len(told):
-        lines.append(f"{len(failures) - len(told)} more were not tried to the end")
+        lines.append(f"{len(failures) - len(told)} more downloads were given up")
     first = next(iter(told.values()))
     count = f"{len(failures)} jar{'' if len(failures) == 1 else 's'}"
     raise ConfigurationError(
@@ -251,8 +251,8 @@ class _Run:
                     return
                 part.unlink()
                 if start == 0:
-                    raise _JarError("jars.hash", "its bytes are not those of the list (SHA-512)")
-                why = "the resumed part was not of this jar"
+                    raise _JarError("jars.hash", "its bytes do not match the checksum (SHA-512)")
+                why = "the earlier part did not belong to this jar"
             failed = 0 if _size(part) - start >= _WORTHWHILE_BYTES else failed + 1
             if failed >= self.attempts:
                 self.stop.set()

@@ -136,7 +136,7 @@ def jar_paths(jar_set: JarSet) -> list[Path]:
     verified.save()
     if wrong:
         raise ConfigurationError(
-            f"{len(wrong)} {jar_set} jars have other bytes than they must",
+            f"{len(wrong)} {jar_set} jars do not match their checksum",
             code="jars.wrong",
             detail=f"in {jars_dir()}: {_named(wrong)}",
             hint="run: penstock jars fetch",

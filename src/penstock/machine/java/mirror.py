@@ -33,7 +33,7 @@ class Mirror:
         userinfo, _, host = parts.netloc.rpartition("@")
         if parts.scheme not in _SCHEMES or (parts.scheme != "file" and not host):
             raise ConfigurationError(
-                f"{urlunsplit(parts._replace(netloc=host))!r} is no address of a Maven repository",
+                f"{urlunsplit(parts._replace(netloc=host))!r} is not a Maven repository's address",
                 code="jars.mirror",
                 hint=f"set {MIRROR_VARIABLE} to an https:, http: or file: address",
             )

@@ -134,7 +134,7 @@ class Child:
                 f"process {self.pid} does not die",
                 code="process.undead",
                 detail=" ".join(self._command),
-                hint="it hangs in the kernel, on a disk or network file system",
+                hint="it hangs in the kernel, on a disk or a network file system",
             )
         return status
 

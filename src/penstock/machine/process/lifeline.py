@@ -46,7 +46,7 @@ def watch_lifeline(
         try:
             on_lost()
         except Exception:  # noqa: BLE001 - whatever it was, this process has to end
-            _LOG.exception("asking to stop failed after the parent was lost")
+            _LOG.exception("the request to stop failed after the parent was lost")
         threading.Event().wait(grace.total_seconds())
         _end()
 

@@ -58,7 +58,7 @@ class KeptProgram:
         alone = self._owners.acquire()
         self._owners.release()
         if not self._owners.wait(timeout=_SETTLE_LIMIT, shared=True):
-            raise TimeoutError(f"{self.directory} was taken over while it was looked at")
+            raise TimeoutError(f"{self.directory} was taken over while it was inspected")
         return not alone
 
     def running(self) -> bool:

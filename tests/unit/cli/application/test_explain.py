@@ -77,10 +77,10 @@ def test_an_aggregation_is_explained_with_every_reason(penstock):
         "  final pane    if_new",
         "  on time pane  always",
         "  watermark     30s behind the newest record of the slowest partition",
-        "                a partition that is silent holds it for 2m",
-        "                it goes on with the clock when no record has come for 5m",
+        "                an idle partition holds it back for 2m",
+        "                if no record has come for 5m, it follows the clock",
         (
-            "                records more than 1h ahead of the clock move nothing"
+            "                records more than 1h ahead of the clock do not move it"
             " and go to the late ledger"
         ),
         "  panes to      table by_minute, keyed by device, window_start",
@@ -142,11 +142,11 @@ def test_the_explanation_comes_as_json(penstock):
         (
             "panes",
             "services",
-            "of each partition by itself, 30s behind its newest record",
+            "one for each partition, 30s behind its newest record",
         ),
         ("hourly", "native", "at the newest record"),
-        ("hundreds", "panes", "windows of a number of records do not look at it"),
-        ("arriving", "panes", "it is the clock: windows are in processing time"),
+        ("hundreds", "panes", "windows of a number of records do not use it"),
+        ("arriving", "panes", "it follows the clock: windows are in processing time"),
     ],
 )
 def test_a_part_is_found_by_what_it_fills_and_says_how_its_watermark_moves(
@@ -183,7 +183,7 @@ def pass_on(readings, devices):
         "pass_on  (pipeline, real-time, append, at least once)",
         "  reads readings, devices, writes calm",
         "  looks up devices, as it is at each batch",
-        "  at least once: after a crash what was written may be written again",
+        "  at least once: after a crash, output may be written again",
     ]
 
 
@@ -265,7 +265,7 @@ def test_a_service_is_explained_with_what_it_keeps_and_what_it_does_on_errors(pe
         "  changelog     topic plant.Ask.changelog",
         "  on errors     decode: stop",
         (
-            "                process: tried again up to 5 times, after 200ms, "
+            "                process: retried up to 5 times, after 200ms, "
             "then twice as long up to 10s; then stop"
         ),
         "                produce: dead letter",

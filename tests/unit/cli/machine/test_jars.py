@@ -55,7 +55,7 @@ def test_fetch_brings_jars_from_a_mirror_and_refuses_other_bytes(penstock, proje
     answer = penstock("jars", "fetch", "--only", "spark", "--mirror", mirror.as_uri())
     assert answer.code == 1
     assert "could not be fetched" in answer.err
-    assert "its bytes are not those of the list" in answer.err
+    assert "its bytes do not match the checksum" in answer.err
     assert not list((project / "cache").rglob("*.jar"))
 
 

@@ -25,7 +25,7 @@ def test_without_a_yes_it_says_what_it_would_do_and_does_nothing(penstock, proje
     (project / "app.py").write_text(APP)
     answer = penstock("reset", "--part", "count")
     assert answer.code == 1
-    assert "writes everything it gives once more" in " ".join(answer.err.split())
+    assert "writes all its output again" in " ".join(answer.err.split())
     assert "penstock reset . --part count --yes" in answer.err
     assert not (project / ".penstock").exists()
 

@@ -128,7 +128,7 @@ def test_an_application_can_be_asked_for_by_where_it_is_declared(project, tmp_pa
     (tmp_path / "two.py").write_text("from penstock import App\napp = App('idle')\n")
     assert main(["status", "one.py"]) == 0
     assert main(["status", "two.py"]) == 1
-    assert "two.py does not run in .penstock" in capsys.readouterr().err
+    assert "two.py is not running in .penstock" in capsys.readouterr().err
 
 
 def test_a_page_that_is_gone_or_says_something_else_or_nothing_is_told(project, monkeypatch):
@@ -148,9 +148,9 @@ def test_a_page_that_is_gone_or_says_something_else_or_nothing_is_told(project, 
     assert [run.app for run in found.runs] == ["plant"]
     assert not found.healthy
     why = {each.entry.app: each.why for each in found.unanswered}
-    assert why["silent"] == "nothing within 0.2s"
+    assert why["silent"] == "no answer within 0.2s"
     assert "refused" in why["gone"]
-    assert why["odd"] == "what it says is no status of this version of Penstock"
+    assert why["odd"] == "its answer is not a status of this version of Penstock"
     assert [line for line in found.troubles() if "(dev, process 42) does not answer" in line]
 
 

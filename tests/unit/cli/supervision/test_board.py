@@ -117,7 +117,7 @@ def test_a_part_that_starts_again_says_why_until_it_runs_and_remembers_it():
     board.started("count-1")
     (row,) = board.rows()
     assert (row.state, row.healthy) == ("starting", False)
-    assert row.why.startswith("starting again after exit code 1: count raised ValueError")
+    assert row.why.startswith("restarting after exit code 1: count raised ValueError")
     board.take(report("starting"), process="count-1")
     assert board.rows()[0].why == row.why
     board.take(report(), process="count-1")

@@ -51,11 +51,11 @@ def test_a_port_that_another_run_of_the_project_has_is_left_to_it(run, tmp_path)
     with first, second:
         assert len(look(Registry(tmp_path / "runs")).runs) == 2
     assert notes == [f"metrics, health and status on http://127.0.0.1:{port}"]
-    assert more[0].endswith(f" ({port} is another run's)")
+    assert more[0].endswith(f" ({port} is in use by another run)")
 
 
 def test_where_nothing_can_be_written_it_runs_and_says_that_it_is_not_found(run, tmp_path):
     (tmp_path / "runs").write_text("no directory")
     block, notes = run("count")
     with block:
-        assert notes[0].startswith("penstock status will not find this run: ")
+        assert notes[0].startswith("penstock status cannot find this run: ")

@@ -159,7 +159,7 @@ def test_a_process_that_fails_while_it_stops_is_named_with_its_reason():
     stage.supervisor.look()
     stage.programs["count"][0].code = 1
     stage.supervisor.stop(["service"], grace=timedelta(seconds=3))
-    assert stage.notes == ["count did not end well (exit 1)"]
+    assert stage.notes == ["count ended with a failure (exit 1)"]
 
 
 def test_a_stopped_unit_that_was_due_is_not_started_any_more(stage):
@@ -180,7 +180,7 @@ def test_a_machine_that_has_no_files_left_is_waited_for_and_told():
     stage.supervisor.look()
     stage.supervisor.look()
     assert [note for note in stage.notes if "Too many open files" in note] == [
-        "count cannot be looked after for now: [Errno 24] Too many open files"
+        "count cannot be supervised at the moment: [Errno 24] Too many open files"
     ]
     del count.exit_code
     count.code = 1

@@ -75,7 +75,7 @@ def test_the_keys_held_of_a_table_are_limited(monkeypatch):
     [
         ("count", "did you mean 'counts'"),
         ("kept", "is in the lake"),
-        ("changes:count", "is watched as it comes"),
+        ("changes:count", "is a stream: its records are shown as they come"),
         ("counts:cnt", "did you mean 'count'"),
     ],
 )
