@@ -355,11 +355,17 @@ def test_the_command_writes_rows_as_lines_json_or_csv(shop, capsys):
     )
     assert [json.loads(line)["word"] for line in out.splitlines()] == ["a", "bb", "a"]
     assert json.loads(out.splitlines()[0])["at"] == "2026-03-01T12:00:00Z"
-    assert (code, err) == (0, f"{name}.words: 2 entries were left out: they are not valid records\n")
+    assert (code, err) == (
+        0,
+        f"{name}.words: 2 entries were left out: they are not valid records\n",
+    )
     _, out, _ = run("select word, length, at_day from kept order by word", "--csv")
     assert out == "word,length,at_day\na,1,2026-03-01\nbb,2,2026-03-02\n"
     _, out, err = run("select word, length from kept order by word", "--limit", "1")
-    assert (out, err) == ("word\tlength\na\t1\n", "there are more than these 1 rows; --limit N shows more\n")
+    assert (out, err) == (
+        "word\tlength\na\t1\n",
+        "there are more than these 1 rows; --limit N shows more\n",
+    )
     code, out, err = run("select reflect('a', 'b')")
     assert (code, out) == (1, "")
     assert "at line 1, column 8" in err
