@@ -350,7 +350,8 @@ def test_the_command_writes_rows_as_lines_json_or_csv(shop, capsys):
         code = main(["query", str(file), sql, *options, *settings])
         return code, *capsys.readouterr()
 
-    code, out, err = run(f"select word, at from {name}.words order by at, word", "--json")
+    sql = "select word, at from APP.words order by at, word"
+    code, out, err = run(sql.replace("APP", name), "--json")
     assert [json.loads(line)["word"] for line in out.splitlines()] == ["a", "bb", "a"]
     assert json.loads(out.splitlines()[0])["at"] == "2026-03-01T12:00:00Z"
     left_out = f"{name}.words: 2 entries were left out: they are not valid records\n"
