@@ -26,7 +26,7 @@ Position: TypeAlias = Any
 
 
 class Item(msgspec.Struct, frozen=True, gc=False):
-    """One thing that a source gives, and where it stands."""
+    """One thing that a source gives, and where it is."""
 
     content: Any
     """Bytes; or a record of the stream's type, or whatever else the source's ``parse`` takes."""

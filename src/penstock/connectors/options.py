@@ -23,7 +23,7 @@ class ConnectorOptions(Options):
         """Return a text."""
         if isinstance(given, str):
             return given
-        self.wrong(option, f"{given!r} is no text", hint)
+        self.wrong(option, f"{given!r} is not a text", hint)
         return otherwise
 
     def flag(self, option: str, given: Any) -> bool:
@@ -43,7 +43,7 @@ class ConnectorOptions(Options):
         hint = f"give it {least} or more" if most is None else f"give it {least} to {most}"
         self.wrong(
             option,
-            f"{given!r} is out of range" if number else f"{given!r} is no whole number",
+            f"{given!r} is out of range" if number else f"{given!r} is not a whole number",
             hint,
         )
         return otherwise
@@ -55,7 +55,7 @@ class ConnectorOptions(Options):
             return None if given is None else float(given)
         self.wrong(
             option,
-            f"{given!r} is no number above 0",
+            f"{given!r} is not a number above 0",
             f"{option}=100, for example: so many a second",
         )
         return None
@@ -64,7 +64,7 @@ class ConnectorOptions(Options):
         """Return a time span longer than nothing."""
         span = self.span(option, given, otherwise)
         if span == timedelta():
-            self.wrong(option, f"{given!r} is no time", 'give it more than "0s"')
+            self.wrong(option, f"{given!r} is not longer than 0s", 'give it more than "0s"')
             return otherwise
         return span
 

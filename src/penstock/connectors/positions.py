@@ -29,7 +29,7 @@ def dump_position(split: str, position: Position) -> tuple[bytes, bytes]:
         same = False
     if not same:
         raise ConfigurationError(
-            f"split {split!r}: the position {position!r} is no JSON value",
+            f"split {split!r}: the position {position!r} is not a JSON value",
             code="source.position",
             hint="position_after(item) returns numbers, texts, lists, or dicts of texts to them",
         )

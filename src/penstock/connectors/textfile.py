@@ -101,7 +101,7 @@ def text_file(
     options = ConnectorOptions("text_file", problems)
     given: Any = path
     if not isinstance(given, str | Path):
-        options.wrong("path", f"{given!r} is no path", 'name a file: text_file("lines.txt")')
+        options.wrong("path", f"{given!r} is not a path", 'name a file: text_file("lines.txt")')
     followed, repeated = options.flag("follow", follow), options.flag("repeat", repeat)
     if followed and repeated:
         options.wrong("follow", "a file is either followed or repeated", "leave one of them out")
@@ -129,7 +129,7 @@ class FilePosition(msgspec.Struct, frozen=True):
             return msgspec.convert(position, cls)
         except msgspec.ValidationError as error:
             raise ConfigurationError(
-                f"{position!r} is no position of a text file: {error}",
+                f"{position!r} is not a position of a text file: {error}",
                 code="source.position",
                 hint="another connector wrote it: give the source another name",
             ) from error

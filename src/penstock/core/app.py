@@ -93,7 +93,7 @@ def delete(table: Table[T], key: Any, *, headers: Mapping[str, bytes] | None = N
     given: Any = table
     if not isinstance(given, Table):
         name = getattr(given, "name", given)
-        raise TypeError(f"{name!r} is no table: only rows of tables can be deleted")
+        raise TypeError(f"{name!r} is not a table: only rows of tables can be deleted")
     return Output(table, None, headers or {}, row_of(table.record.schema, key))
 
 
@@ -295,7 +295,7 @@ class App:
         given: Any = connector
         if not callable(getattr(given, "describe", None)):
             hint = 'penstock.connectors has them: text_file("lines.txt"), for example'
-            options.wrong("connector", f"{given!r} is no connector", hint)
+            options.wrong("connector", f"{given!r} is not a connector", hint)
         self._problems += getattr(given, "problems", ())
         if parse is not None:
             options.function("parse", parse)
@@ -405,18 +405,20 @@ class App:
             if isinstance(data, Stream | Table | Lake):
                 kept.append(data)
                 continue
-            hint = f"give what declared it, not its name: {data} = app.stream({data!r}, ...)"
+            hint = f"pass the object, not its name: {data} = app.stream({data!r}, ...)"
             if data not in known:
                 hint = did_you_mean(data, known)
-            text = f"{part} names {data!r}, which is no stream or table"
+            text = f"{part} names {data!r}, which is not a stream or a table"
             self._problems.append(Problem("part.not-data", text, hint, place))
         return tuple(kept)
 
     def _is_one(self, part: str, given: Any, place: Place | None) -> bool:
         """Return whether something is a declared stream, table or lake; say where it is not."""
         if isinstance(given, tuple | list):
-            text = f"{part} writes several: it writes one stream or table"
-            self._problems.append(Problem("part.not-data", text, "declare one for each", place))
+            text = f"{part} writes several, but can write only one stream or table"
+            self._problems.append(
+                Problem("part.not-data", text, "declare one part for each", place)
+            )
             return False
         return bool(self._known(part, given, place))
 
@@ -424,7 +426,7 @@ class App:
         """Keep as a problem that something is no stream, and return one in its place."""
         name = str(getattr(given, "name", given))
         streams = [data.name for data in self._data if isinstance(data, Stream)]
-        text = f"{name!r} is to be archived and is no stream"
+        text = f"{name!r} cannot be archived: it is not a stream"
         self._problems.append(Problem("archive.of", text, did_you_mean(name, streams), place))
         record: RecordType[Any] = RecordType(object, Schema(name=name, fields=()), place)
         return Stream(name=name, record=record, topic=TopicSpec(name=name), place=place)
@@ -476,7 +478,7 @@ class App:
         if found is None:
             shown = getattr(cls, "__name__", repr(cls))
             text = f"{name}: {shown} is not a record type"
-            hint = "write a class with @record(...) above it, and fields"
+            hint = "write a class with fields, and @record(...) above it"
             given: Any = cls
             if isinstance(given, type) and given.__module__ != "builtins":
                 hint = f"put @record(...) above class {shown}"
@@ -500,7 +502,7 @@ def _event_time(given: Any, options: Options) -> EventTime:
         return EventTime()
     if not isinstance(given, EventTime):
         hint = 'event_time=EventTime(disorder="30s"), for example'
-        options.wrong("event_time", f"{given!r} is no EventTime", hint)
+        options.wrong("event_time", f"{given!r} is not an EventTime", hint)
         return EventTime()
     return EventTime(
         disorder=options.maybe_span("event_time.disorder", given.disorder),
@@ -526,8 +528,8 @@ def _calls(
     """Return how many calls of a service may be under way, and for how long each."""
     for option, given in (("concurrency", concurrency), ("timeout", timeout)):
         if given is not None and not is_async(function):
-            text = "it is not async: one record is handled after the other, to its end"
-            hint = f"leave out {option}=..., or write async def"
+            text = "only async services take it: others handle one record after the other"
+            hint = f"remove {option}=..., or write async def"
             options.wrong(option, text, hint, code="service.not-async")
     calls, longest = DEFAULT_CONCURRENCY, DEFAULT_TIMEOUT
     if concurrency is not None:
@@ -544,6 +546,6 @@ def _policy(given: Any, options: Options) -> ErrorPolicy:
     shown = "retry(...)" if isinstance(given, Retry) else repr(given)
     meant = shown if isinstance(given, str | Retry) else '"stop"'
     hint = f"say which: errors=on_error(decode=..., process={meant}, produce=...)"
-    text = f"{shown} does not say for which failures"
+    text = f"{shown} does not say which failures it is for"
     options.wrong("errors", text, hint, code="service.errors")
     return ErrorPolicy()

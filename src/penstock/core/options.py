@@ -51,7 +51,7 @@ class Options:
     def name(self, given: Any) -> str:
         """Return a name as text; its letters are the business of `check`."""
         if not isinstance(given, str):
-            self.wrong("name", f"{given!r} is no text", 'names are texts: "readings"')
+            self.wrong("name", f"{given!r} is not a text", 'names are texts: "readings"')
         return str(given)
 
     def span(self, option: str, given: Any, otherwise: timedelta) -> timedelta:
@@ -75,7 +75,7 @@ class Options:
         """Return a number of bytes, at least one."""
         found = self._read(size, option, given, otherwise)
         if found < 1:
-            self.wrong(option, f"{given!r} is no size", 'give it at least "1B"')
+            self.wrong(option, f"{given!r} is not a size", 'give it at least "1B"')
             return otherwise
         return found
 
@@ -83,7 +83,7 @@ class Options:
         """Return a whole number; how large it may be is the business of `check`."""
         if isinstance(given, int) and not isinstance(given, bool):
             return given
-        self.wrong(option, f"{given!r} is no whole number", f"{option}={otherwise}, for example")
+        self.wrong(option, f"{given!r} is not a whole number", f"{option}={otherwise}, for example")
         return otherwise
 
     def maybe_count(self, option: str, given: Any) -> int | None:
@@ -103,9 +103,9 @@ class Options:
         return otherwise
 
     def function(self, option: str, given: Any) -> None:
-        """Say where something is no function."""
+        """Say where something is not a function."""
         if not callable(given):
-            self.wrong(option, f"{given!r} is no function", "give it a function")
+            self.wrong(option, f"{given!r} is not a function", "give it a function")
 
     def wrong(self, option: str, text: str, hint: str, *, code: str = "data.option") -> None:
         """Keep a problem with an option."""

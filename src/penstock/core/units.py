@@ -126,7 +126,7 @@ def span_text(seconds: float) -> str:
 def _parts(text: Any, noun: str, examples: str) -> list[tuple[str, str]]:
     if not isinstance(text, str):
         number = isinstance(text, int | float) and not isinstance(text, bool)
-        said = f"{text!r} has no unit" if number else f"{text!r} is no {noun}"
+        said = f"{text!r} has no unit" if number else f"{text!r} is not a {noun}"
         other = ", or a timedelta" if noun == "duration" else ""
         raise UnitError(f"{said}; a {noun} is a text like {examples}{other}")
     parts = _PART.findall(text.strip())

@@ -20,6 +20,6 @@ def test_the_latest_position_of_each_split_comes_back_as_it_was(given_positions)
 
 @pytest.mark.parametrize("position", [None, (1, 2), object(), {1: 2}, float("nan"), b"bytes"])
 def test_what_would_come_back_as_something_else_is_no_position(position):
-    with pytest.raises(ConfigurationError, match="is no JSON value") as caught:
+    with pytest.raises(ConfigurationError, match="is not a JSON value") as caught:
         dump_position("part", position)
     assert caught.value.code == "source.position"

@@ -270,6 +270,6 @@ def test_an_idle_source_writes_a_position_again_so_that_its_producer_is_remember
 def test_a_position_that_would_not_come_back_stops_the_source_before_it_is_committed(monkeypatch):
     monkeypatch.setattr(ListReading, "position_after", lambda _, item: (item.at, 1))
     log = MemoryLog()
-    with pytest.raises(ConfigurationError, match="is no JSON value"):
+    with pytest.raises(ConfigurationError, match="is not a JSON value"):
         Source(Lists(a=[1]), log).run()
     assert log.records == []

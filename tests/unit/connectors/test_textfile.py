@@ -268,7 +268,7 @@ def test_all_wrong_options_are_told_at_once():
     problems = text_file("lines.txt", follow=True, repeat=True, rate=-1, max_line="1").problems
     assert [problem.message for problem in problems] == [
         "text_file: follow: a file is either followed or repeated",
-        "text_file: rate: -1 is no number above 0",
+        "text_file: rate: -1 is not a number above 0",
         "text_file: max_line: '1' is not a size; write 512B, 64KiB, 16MiB or 1GB",
     ]
 

@@ -310,5 +310,5 @@ def test_a_test_deletes_a_row_too():
     driver.pipe(latest, Count("a", 1))
     driver.delete(latest, "a")
     assert (driver.table(latest), driver.table(copies)) == ({}, {"a": Count("a", 1)})
-    with pytest.raises(TypeError, match="5 is no key of Count"):
+    with pytest.raises(TypeError, match="5 is not a key of Count"):
         driver.delete(latest, 5)

@@ -182,10 +182,10 @@ def test_a_timer_that_fails_is_tried_again_before_any_other_goes_off():
     ("errors", "text"),
     [
         (ErrorPolicy(decode=retry(1)), "decode: the same bytes fail the same way"),
-        (ErrorPolicy(produce="ignore"), "produce: 'ignore' is none of dead_letter, stop"),
-        (ErrorPolicy(process="skip"), "process: 'skip' is none of"),
-        (ErrorPolicy(process=retry(0)), "a retry needs one time or more"),
-        (ErrorPolicy(process=retry(1, then="skip")), "process: 'skip' is none of"),
+        (ErrorPolicy(produce="ignore"), "produce: 'ignore' is not one of dead_letter, stop"),
+        (ErrorPolicy(process="skip"), "process: 'skip' is not one of"),
+        (ErrorPolicy(process=retry(0)), "a retry needs at least one time"),
+        (ErrorPolicy(process=retry(1, then="skip")), "process: 'skip' is not one of"),
     ],
 )
 def test_a_policy_that_cannot_work_is_a_problem(errors, text):

@@ -61,7 +61,7 @@ HEADERS = {
     "a number": {"n": 5},
     "a list": {"n": [b"x"]},
     "a bytearray": {"n": bytearray(b"x")},
-    "a name that is no text": {5: b"x"},
+    "a name that is not a text": {5: b"x"},
     "a name with a zero": {"a\x00b": b"x"},
     "half a character in the name": {"\udc80": b"x"},
     "half a character": {"n": "\udc80"},
@@ -160,7 +160,7 @@ TIMERS = {
     "before the first year": {"at": datetime.min.replace(tzinfo=timezone(timedelta(hours=5)))},
     "so long after": {"after": timedelta(days=3_000_000)},
     "a payload too large": {"at": NOON, "payload": LARGE},
-    "a name that is no text": {"name": "\udc80", "at": NOON},
+    "a name that is not a text": {"name": "\udc80", "at": NOON},
     "a payload of no number": {"at": NOON, "payload": [float("nan")]},
 }
 

@@ -41,13 +41,13 @@ class ErrorPolicy:
             if isinstance(given := getattr(self, boundary), Retry):
                 found.append(f"{boundary}: the same bytes fail the same way; retry only process")
             elif given not in _REACTIONS:
-                found.append(f"{boundary}: {given!r} is none of {', '.join(_REACTIONS)}")
+                found.append(f"{boundary}: {given!r} is not one of {', '.join(_REACTIONS)}")
         process: Any = self.process
         if isinstance(process, Retry):
             found += [f"process: {wrong}" for wrong in _retry_problems(process)]
             process = process.then
         if process not in _REACTIONS:
-            found.append(f"process: {process!r} is none of {', '.join(_REACTIONS)}, retry(...)")
+            found.append(f"process: {process!r} is not one of {', '.join(_REACTIONS)}, retry(...)")
         return found
 
 
@@ -63,9 +63,9 @@ def _retry_problems(retry: Retry) -> list[str]:
         if isinstance(wait, UnreadableSpan)
     ]
     if not isinstance(times, int) or isinstance(times, bool):
-        found.append(f"retry({times!r}): it is tried again a whole number of times")
+        found.append(f"retry({times!r}): give the number of tries as a whole number")
     elif times < 1 or retry.first <= timedelta():
-        found.append("a retry needs one time or more, and some wait")
+        found.append("a retry needs at least one time, and a wait")
     elif not found and retry.longest < retry.first:
         found.append("retry: the longest wait is shorter than the first")
     return found

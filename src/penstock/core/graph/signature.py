@@ -165,7 +165,7 @@ def _mistake(name: str, hint: Any) -> tuple[str, str] | None:
     for note in notes:
         if isinstance(note, timedelta) or note is ttl or _is_duration(note):
             shown = '"1h"' if note is ttl else note if isinstance(note, timedelta) else f'"{note}"'
-            return f"{name!r} has {shown} beside it, which is no ttl(...)", right.format(shown)
+            return f"{name!r} has {shown} beside it, which is not a ttl(...)", right.format(shown)
     return None
 
 

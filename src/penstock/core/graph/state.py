@@ -1,4 +1,4 @@
-"""What a service may ask for besides its record: its states, and where it stands."""
+"""What a service may ask for besides its record: its states, and where it is."""
 
 from collections.abc import (
     Callable,

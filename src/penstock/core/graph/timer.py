@@ -85,7 +85,7 @@ class Timers:
         if not name or "\x00" in name or len(name) > _LONGEST_NAME:
             raise ValueError(f"{name!r} cannot name a timer: 1 to {_LONGEST_NAME} characters can")
         if time not in _TIMES:
-            raise ValueError(f"timer {name!r}: {time!r} is none of {', '.join(_TIMES)}")
+            raise ValueError(f"timer {name!r}: {time!r} is not one of {', '.join(_TIMES)}")
         if (at is None) == (after is None):
             raise ValueError(f"say when timer {name!r} is due: at=... or after=...")
         if at is None:

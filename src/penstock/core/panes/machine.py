@@ -38,7 +38,7 @@ class Partial(NamedTuple):
     times: Sequence[int]
     origins: Sequence[int]
     source: str = ""
-    """With each of the origins, what names an element: where it stands on the log."""
+    """With each of the origins, what names an element: where it is on the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

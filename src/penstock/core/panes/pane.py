@@ -43,4 +43,4 @@ class LateElement:
     lateness: int
     """How far the watermark was past the element."""
     origin: Any = None
-    """What names the element outside the machine: where it stands on the log."""
+    """What names the element outside the machine: where it is on the log."""

@@ -80,7 +80,7 @@ def _build(cls: type[T], key: tuple[str, ...], time: str | None, place: Place | 
             field, annotation = read_field(name, hint, given, event_time=name == time)
         except PatternError as problem:
             text = f"{cls.__name__}.{name}: at {problem.offset + 1} in the pattern: {problem}"
-            advice = "docs/expressions.md says what a pattern may hold"
+            advice = "docs/expressions.md#patterns lists what a pattern may contain"
             problems.append(Problem("record.pattern", text, advice, place))
             field, annotation = Field(name=name, type=Scalar("text")), Any
         except TypeError as problem:

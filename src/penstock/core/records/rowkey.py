@@ -24,7 +24,7 @@ def row_of(schema: Schema, key: Any) -> SimpleNamespace:
         for field, value in zip(fields, values, strict=True)
     ):
         wanted = ", ".join(f"{field.name}: {field.type}" for field in fields if field)
-        raise TypeError(f"{key!r} is no key of {schema.name}, which is ({wanted})")
+        raise TypeError(f"{key!r} is not a key of {schema.name}, which is ({wanted})")
     return SimpleNamespace(**dict(zip(names, values, strict=True)))
 
 

@@ -181,7 +181,7 @@ class _Reader:
             return None
         kind = expression.field_type
         if kind is None or not is_key_type(kind):
-            hint = "by a text, an int, a bool, a date or an instant"
+            hint = "group by a text, an int, a bool, a date or an instant"
             self._wrong("window.by", f"by {name!r}, which is {expression.type}", hint)
             return None
         if expression.nullable:

@@ -47,7 +47,7 @@ def shape_problems(aggregation: Aggregation) -> list[Problem]:
 
 def _windows(given: Any) -> _Found:
     if not isinstance(given, WindowKind):
-        text = f"{given!r} is no kind of windows"
+        text = f"{given!r} is not a kind of window"
         hint = 'fixed("1m"), sliding("1h", every="5m"), sessions(gap="10m"), for example'
         yield "window.option", text, hint
         return
@@ -57,7 +57,7 @@ def _windows(given: Any) -> _Found:
 def _trigger(given: Any) -> _Found:
     if not isinstance(given, Trigger):
         hint = 'on_watermark(early=every("5s")), every_record(), after_count(10), for example'
-        yield "window.option", f"{given!r} is no trigger", hint
+        yield "window.option", f"{given!r} is not a trigger", hint
         return
     yield from _whole_numbers("trigger", given)
     for field in fields(given):
@@ -73,7 +73,7 @@ def _whole_numbers(where: str, given: Any) -> _Found:
     for field in fields(given):
         value = getattr(given, field.name)
         if field.name in _NUMBERS and not is_number(value, int):
-            text = f"{where}: {field.name}: {value!r} is no whole number"
+            text = f"{where}: {field.name}: {value!r} is not a whole number"
             yield "window.option", text, "how many records: 100, for example"
 
 
@@ -87,11 +87,11 @@ def _texts(aggregation: Aggregation) -> _Found:
     for name, text in by:
         if not isinstance(name, str) or not isinstance(text, str):
             hint = 'by="device", by=("site", "device") or by={"hour": "hour(at)"}'
-            yield "window.by", f"by {name!r}, which is no field", hint
+            yield "window.by", f"by {name!r}, which is not a field", hint
     for step in aggregation.windowed.selection.steps:
         for text in _step_texts(step):
             if not isinstance(text, str):
-                yield "expression.text", f"{text!r} is no expression", _EXPRESSION
+                yield "expression.text", f"{text!r} is not an expression", _EXPRESSION
 
 
 def _step_texts(step: Any) -> list[Any]:
@@ -103,12 +103,12 @@ def _step_texts(step: Any) -> list[Any]:
 def _aggregate(name: str, given: Any) -> _Found:
     if not isinstance(given, Aggregate):
         hint = f'{name}=count(), {name}=mean("celsius"), for example'
-        yield "aggregate.option", f"{name}: {given!r} is no aggregate", hint
+        yield "aggregate.option", f"{name}: {given!r} is not an aggregate", hint
         return
     combiner: Any = given.combiner
     of: Any = given.of
     if of is not None and not isinstance(of, str):
-        yield "expression.text", f"{name}: {of!r} is no expression", _EXPRESSION
+        yield "expression.text", f"{name}: {of!r} is not an expression", _EXPRESSION
     if missing := [step for step in _STEPS if not callable(getattr(combiner, step, None))]:
         text = f"{name}: {combiner!r} cannot combine values: it has no {', '.join(missing)}"
         yield "aggregate.option", text, "docs/aggregates.md shows one: zero, add, merge and result"

@@ -50,7 +50,7 @@ def _archive(archive: Archive[Any]) -> Iterator[Problem]:
     for name in COORDINATES:
         if archive.record.schema.field(name):
             text = f"archive {archive.name!r}: {archive.record.name} has a field {name!r}"
-            hint = f"these columns are the archive's own: {', '.join(COORDINATES)}"
+            hint = f"these columns are reserved for the archive: {', '.join(COORDINATES)}"
             yield Problem("archive.field", text, hint, archive.place)
 
 
@@ -78,5 +78,5 @@ def _read(part: Pipeline | Service) -> Iterator[Problem]:
                 "pipeline.real-time", f"{reads} in real-time mode", "use micro_batch()", part.place
             )
         if part.aggregation and part.aggregation.windowed.time == "processing":
-            text = f"{reads} into windows of processing time: all of it would come now"
+            text = f"{reads} into windows of processing time: all of it would arrive now"
             yield Problem("history.time", text, "give the records an event time", part.place)

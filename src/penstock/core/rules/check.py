@@ -53,13 +53,15 @@ def _names(graph: Graph) -> Iterator[Problem]:
     for node in nodes:
         wrong = topic_name_problem(node.name)
         if wrong is None and node.name.startswith(_RESERVED):
-            wrong = f"names that begin with {node.name[:2]!r} are Penstock's or Kafka's own"
+            wrong = f"names that begin with {node.name[:2]!r} are reserved for Penstock or Kafka"
         if wrong:
             yield Problem("name.invalid", f"the name {node.name!r}: {wrong}", "", node.place)
         if counted[node.name] > 1:
             others = [str(o.place) for o in nodes if o.name == node.name and o is not node]
-            text = f"{node.kind} {node.name!r} has the name of what stands at {', '.join(others)}"
-            yield Problem("name.twice", text, "names are identity: give it another", node.place)
+            text = f"{node.kind} {node.name!r} has the same name as the one at {', '.join(others)}"
+            yield Problem(
+                "name.twice", text, "choose another name: names identify data and parts", node.place
+            )
     yield from _own_topics(graph)
 
 
@@ -80,8 +82,10 @@ def _own_topics(graph: Graph) -> Iterator[Problem]:
         own[graph.late_records.name] = "the late ledger"
     for data in graph.on_log:
         if used := own.get(data.topic.name):
-            text = f"{data.kind} {data.name!r} has the name of the topic of {used}"
-            yield Problem("name.twice", text, "names are identity: give it another", data.place)
+            text = f"{data.kind} {data.name!r} has the same name as the topic of {used}"
+            yield Problem(
+                "name.twice", text, "choose another name: names identify data and parts", data.place
+            )
 
 
 def _data(graph: Graph) -> Iterator[Problem]:
@@ -97,7 +101,7 @@ def _data(graph: Graph) -> Iterator[Problem]:
             yield Problem("data.option", text, "give it 1 or more", data.place)
         if isinstance(data, Table) and not schema.key and schema.fields:
             text = f"table {data.name!r} holds {schema.name}, which has no key"
-            hint = f'name it: @record(key="...") above class {schema.name}'
+            hint = f'declare one: @record(key="...") above class {schema.name}'
             yield Problem("table.no-key", text, hint, data.place)
         if isinstance(data, Stream):
             yield from _stream(data)
@@ -106,12 +110,12 @@ def _data(graph: Graph) -> Iterator[Problem]:
 def _stream(stream: Stream[Any]) -> Iterator[Problem]:
     schema = stream.record.schema
     if stream.topic.partitioning == "key" and not schema.key and schema.fields:
-        text = f"stream {stream.name!r} is partitioned by key, {schema.name} has no key"
-        hint = f'name it: @record(key="...") above class {schema.name}, or use "round_robin"'
+        text = f"stream {stream.name!r} is partitioned by key, but {schema.name} has no key"
+        hint = f'declare one: @record(key="...") above class {schema.name}, or use "round_robin"'
         yield Problem("stream.no-key", text, hint, stream.place)
     if stream.event_time.disorder is not None and schema.time is None:
-        text = f"stream {stream.name!r} allows disorder, {schema.name} has no event time"
-        hint = f'name it: @record(time="...") above class {schema.name}'
+        text = f"stream {stream.name!r} allows disorder, but {schema.name} has no event time"
+        hint = f'declare one: @record(time="...") above class {schema.name}'
         yield Problem("stream.no-time", text, hint, stream.place)
 
 
@@ -121,7 +125,7 @@ def _sources(graph: Graph) -> Iterator[Problem]:
             continue
         live = callable(getattr(part.connector, "run", None))
         if not (live or part.positioned) and callable(getattr(part.connector, "describe", None)):
-            text = f"source {part.name!r}: {type(part.connector).__name__} can neither run nor open"
+            text = f"source {part.name!r}: {type(part.connector).__name__} has neither run nor open"
             hint = "give it run(feed), or splits() and open(split, position)"
             yield Problem("source.no-connector", text, hint, part.place)
 
@@ -132,8 +136,10 @@ def _pipelines(graph: Graph) -> Iterator[Problem]:
             continue
         expected = part.function.__code__.co_argcount if hasattr(part.function, "__code__") else -1
         if expected not in {-1, len(part.reads)}:
-            text = f"pipeline {part.name!r} takes {expected} DataFrames and reads {len(part.reads)}"
-            hint = "one parameter for each stream it reads, in the same order"
+            text = (
+                f"pipeline {part.name!r} takes {expected} DataFrames, but reads {len(part.reads)}"
+            )
+            hint = "give it one parameter per input, in the same order"
             yield Problem("pipeline.parameters", text, hint, part.place)
         yield from _trigger(part)
 
@@ -150,7 +156,7 @@ def _trigger(part: Pipeline) -> Iterator[Problem]:
     if not isinstance(trigger, RealTime):
         return
     if isinstance(part.writes, Lake):
-        text = f"pipeline {part.name!r} is real-time and writes the lake"
+        text = f"pipeline {part.name!r} is real-time, but writes the lake"
         hint = "real-time mode writes streams and tables; use micro_batch()"
         yield Problem("pipeline.real-time", text, hint, part.place)
     if part.output == "complete":
@@ -162,7 +168,7 @@ def _declared(graph: Graph, part: Part, used: list[object]) -> Iterator[Problem]
     known = [declared.name for declared in graph.data]
     for data in _apart(used):
         if not isinstance(data, Stream | Table | Lake):
-            text = f"{part.kind} {part.name!r} names {data!r}, which is no stream or table"
+            text = f"{part.kind} {part.name!r} names {data!r}, which is not a stream or a table"
             yield Problem("part.not-data", text, did_you_mean(str(data), known), part.place)
         elif graph.find(data.name) != data:
             text = f"{part.kind} {part.name!r} uses {data.name!r}, which is not in {graph.app!r}"
@@ -202,8 +208,8 @@ def _cycles(graph: Graph) -> Iterator[Problem]:
     whole = tuple(part for part in graph.parts if not any(_declared(graph, part, _used(part))))
     for path in undeclared_cycles(replace(graph, parts=whole)):
         closing = graph.part(path[-1])
-        text = f"records go round for ever: {' → '.join((*path, path[0]))}"
-        hint = f"if that is meant: writes=feedback(...) at {path[-1]}"
+        text = f"records would go round for ever: {' → '.join((*path, path[0]))}"
+        hint = f"if you intend this: writes=feedback(...) at {path[-1]}"
         yield Problem("graph.cycle", text, hint, closing.place if closing else None)
 
 

@@ -38,21 +38,21 @@ def _partitions(lake: Lake[Any]) -> Iterator[Problem]:
         return
     parts: tuple[Any, ...] = lake.partition_by
     if unknown := [part for part in parts if not isinstance(part, str | Day)]:
-        text = f"lake table {lake.name!r} is partitioned by {unknown[0]!r}, not a field"
+        text = f"lake table {lake.name!r} is partitioned by {unknown[0]!r}, which is not a field"
         yield Problem("lake.partition", text, did_you_mean(unknown[0], names), lake.place)
         return
     for part in lake.partition_by:
         name = part.field if isinstance(part, Day) else part
         field = schema.field(name)
         if field is None:
-            text = f"lake table {lake.name!r} is partitioned by {name!r}, not a field"
+            text = f"lake table {lake.name!r} is partitioned by {name!r}, which is not a field"
             yield Problem("lake.partition", text, did_you_mean(name, names), lake.place)
         elif wrong := _unfit(field, part, event_time=name == schema.time, names=names):
             text = f"lake table {lake.name!r} is partitioned by {part}: {wrong[0]}"
             yield Problem("lake.partition", text, wrong[1], lake.place)
     columns = lake.partition_columns
     if len(set(columns)) < len(columns):
-        text = f"lake table {lake.name!r} is partitioned twice by the same: {', '.join(columns)}"
+        text = f"lake table {lake.name!r} has a partition column twice: {', '.join(columns)}"
         yield Problem("lake.partition", text, "name each once", lake.place)
 
 
@@ -62,33 +62,33 @@ def _unfit(
     """Return why a field cannot partition a table, and what to do; None: it can."""
     if isinstance(part, Day):
         if field.type != Scalar("instant") and not event_time:
-            return f"{field.name} is {field.type}, no instant", "name a field that is a datetime"
+            return f"{field.name} is {field.type}, not an instant", "name a datetime field"
         if part.column in names:
             return f"the record has a field {part.column!r} already", "partition by that field"
         return None
     if event_time or field.type == Scalar("instant"):
         why = "every instant would be a partition of its own"
-        return why, f'by its day: partition_by=day("{field.name}")'
+        return why, f'use its day: partition_by=day("{field.name}")'
     fits = isinstance(field.type, Choice) or str(field.type) in _FEW_VALUES
-    return None if fits else (f"it is {field.type}", "by a text, a whole number, a date or a bool")
+    return None if fits else (f"it is {field.type}", "use a text, a whole number, a date or a bool")
 
 
 def _spans(lake: Lake[Any]) -> Iterator[Problem]:
     schema = lake.record.schema
     if lake.retention is not None:
         if not schema.time and schema.fields:
-            text = f"lake table {lake.name!r} has a retention, {schema.name} has no event time"
-            hint = f'name it: @record(time="...") above class {schema.name}'
+            text = f"lake table {lake.name!r} has a retention, but {schema.name} has no event time"
+            hint = f'declare one: @record(time="...") above class {schema.name}'
             yield Problem("lake.no-time", text, hint, lake.place)
         elif schema.time and Day(schema.time) not in lake.partition_by:
-            text = f"lake table {lake.name!r} has a retention, and no partition for each day"
-            hint = f'expired days are dropped whole: partition_by=day("{schema.time}")'
+            text = f"lake table {lake.name!r} has a retention, but no partition per day"
+            hint = f'expired days are deleted as a whole: partition_by=day("{schema.time}")'
             yield Problem("lake.retention", text, hint, lake.place)
         if lake.retention <= timedelta():
-            text = f"lake table {lake.name!r} has a retention of nothing"
+            text = f"lake table {lake.name!r} has a retention of zero"
             yield Problem("data.option", text, "retention=None keeps records for ever", lake.place)
     if lake.history < SHORTEST_HISTORY:
-        text = f"lake table {lake.name!r} keeps too little history for writes and queries under way"
+        text = f"lake table {lake.name!r} keeps too little history for running writes and queries"
         yield Problem("data.option", text, 'an hour or more: history="1h"', lake.place)
 
 
@@ -101,4 +101,5 @@ def _overwritten(graph: Graph) -> Iterator[Problem]:
             if isinstance(data, Lake) and data not in part.lookups and data.name in anew:
                 text = f"pipeline {part.name!r} follows {data.name!r}, which {anew[data.name]!r} "
                 hint = "write it with output 'append', or read it beside a stream"
-                yield Problem("lake.overwritten", f"{text}writes anew each time", hint, part.place)
+                text += "replaces with each batch"
+                yield Problem("lake.overwritten", text, hint, part.place)

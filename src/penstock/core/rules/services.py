@@ -62,7 +62,7 @@ def _made(service: Service) -> Iterator[Problem]:
     try:
         inspect.signature(service.function).bind()
     except (TypeError, ValueError) as error:
-        text = f"service {service.name!r} cannot be made without arguments: {error}"
+        text = f"service {service.name!r} cannot be created without arguments: {error}"
         name = service.function.__name__
         hint = f"declare an object instead of the class: app.service(...)({name}(...))"
         yield Problem("service.arguments", text, hint, service.place)
@@ -102,7 +102,7 @@ def _rest(service: Service) -> Iterator[Problem]:
 
 def _takes(service: Service, signature: Signature) -> Iterator[Problem]:
     if not signature.takes:
-        text = f"service {service.name!r} does not say which record it takes"
+        text = f"service {service.name!r} has no annotation for the record it takes"
         wanted = " | ".join(data.record.name for data in service.reads) or "its record type"
         hint = f"annotate its first parameter with {wanted}"
         yield Problem("service.takes", text, hint, service.place)
@@ -110,7 +110,7 @@ def _takes(service: Service, signature: Signature) -> Iterator[Problem]:
     for data in service.reads:
         if data.record.cls not in signature.takes and Any not in signature.takes:
             text = (
-                f"service {service.name!r} takes {_types(signature.takes)}, "
+                f"service {service.name!r} takes {_types(signature.takes)}, but "
                 f"{data.kind} {data.name!r} holds {data.record.name}"
             )
             every = dict.fromkeys(each.record.name for each in service.reads)
@@ -121,11 +121,11 @@ def _takes(service: Service, signature: Signature) -> Iterator[Problem]:
 
 def _unknown(service: Service, signature: Signature, *, other: str) -> Iterator[Problem]:
     for name in signature.unknown:
-        text = f"service {service.name!r}: nobody knows what to give its parameter {name!r}"
+        text = f"service {service.name!r}: its parameter {name!r} has no known annotation"
         hint = f"annotate it: {name}: State[...], ListState[...], MapState[...], Timers"
         hint += f" or {other}" if other != "Timers" else ""
         if name.startswith("*"):
-            hint = "leave it out: each parameter is asked for by its annotation"
+            hint = "remove it: each parameter needs a name and an annotation"
         yield Problem("service.parameter", text, hint, service.place)
     for wrong, right in signature.mistakes:
         text = f"service {service.name!r}: the state {wrong}"
@@ -136,7 +136,7 @@ def _timers(service: Service, definition: Definition) -> Iterator[Problem]:
     on_timer = definition.on_timer
     if on_timer is None:
         if definition.process.timers:
-            text = f"service {service.name!r} sets timers and has no method on_timer"
+            text = f"service {service.name!r} uses timers, but has no method on_timer"
             hint = "make it a class with process and on_timer"
             yield Problem("service.timers", text, hint, service.place)
         return
@@ -145,15 +145,15 @@ def _timers(service: Service, definition: Definition) -> Iterator[Problem]:
         hint = "write it as def on_timer(self, timer: Timer, ...)"
         yield Problem("service.timers", text, hint, service.place)
     if on_timer.context:
-        text = f"service {service.name!r}: on_timer asks for a Context: a timer is no record"
-        yield Problem("service.timers", text, "the Timer itself tells the times", service.place)
+        text = f"service {service.name!r}: on_timer takes a Context, but a timer is not a record"
+        yield Problem("service.timers", text, "the Timer has both times", service.place)
     yield from _unknown(service, on_timer, other="Timers")
 
 
 def _gives(service: Service, definition: Definition) -> Iterator[Problem]:
     found = [definition.process, *([definition.on_timer] if definition.on_timer else [])]
     if any(signature.gives is None for signature in found):
-        text = f"service {service.name!r} does not say what it gives"
+        text = f"service {service.name!r} has no return annotation"
         hint = "annotate it: -> None, -> Record or -> Iterable[Record]"
         yield Problem("service.gives", text, hint, service.place)
         return
@@ -162,19 +162,19 @@ def _gives(service: Service, definition: Definition) -> Iterator[Problem]:
     for given in gives:
         if given is Any or given in written:
             continue
-        text = f"service {service.name!r} gives {_types((given,))}, and writes " + (
+        text = f"service {service.name!r} gives {_types((given,))}, but writes " + (
             ", ".join(f"{data.name} ({data.record.name})" for data in service.writes) or "nothing"
         )
-        hint = "name the stream it is for in writes=..."
+        hint = "add the stream for it to writes=..."
         if record_type(given) is None:
-            hint = "give records: what it returns or yields is written as it is"
+            hint = "return or yield records: they are written as they are"
         yield Problem("service.gives", text, hint, service.place)
     yields = any(signature.yields and not signature.gives for signature in found)
     for data in service.writes:
         name = data.record.name
         if data.record.cls not in gives and Any not in gives:
-            text = f"service {service.name!r} writes {data.name!r} and never gives {name}"
-            hint = f"add {name} to what it returns, or take it out of writes"
+            text = f"service {service.name!r} writes {data.name!r}, but never gives {name}"
+            hint = f"add {name} to the return annotation, or remove {data.name!r} from writes"
             if yields:
                 hint = f"it yields: annotate it with -> Iterator[{name}]"
             yield Problem("service.never-gives", text, hint, service.place)
@@ -195,7 +195,7 @@ def _ambiguous(service: Service, unaddressed: list[Any]) -> Iterator[Problem]:
 def _states(service: Service) -> Iterator[Problem]:
     for one, other in combinations(service.states, 2):
         if one.name == other.name:
-            text = f"service {service.name!r} declares the state {one.name!r} in two ways"
+            text = f"service {service.name!r} declares the state {one.name!r} with two types"
             hint = "a state has one type: write the same annotation in process and on_timer"
             yield Problem("service.state", text, hint, service.place)
     for spec in service.states:
@@ -212,12 +212,12 @@ def _states(service: Service) -> Iterator[Problem]:
 
 
 def _never_lives(ttl: timedelta | None) -> str:
-    """Say why a span is no time to live; empty: it is one, or there is none."""
+    """Say why a span is not a time to live; empty: it is one, or there is none."""
     if isinstance(ttl, UnreadableSpan):
         return ttl.problem
     if ttl is not None and ttl > LONGEST_TTL:
         return f"{duration_text(ttl)} is longer than {duration_text(LONGEST_TTL)}: leave it out"
-    return f"{ttl} is no time to live" if ttl is not None and ttl <= timedelta() else ""
+    return f"{ttl} is not a time to live" if ttl is not None and ttl <= timedelta() else ""
 
 
 def _unkeepable(kind: Any) -> str:
@@ -227,9 +227,9 @@ def _unkeepable(kind: Any) -> str:
     except (TypeError, RuntimeError) as error:
         name = str(kind) if get_args(kind) else _types((kind,))
         if "custom types" in str(error):
-            return f"{name} is nothing that JSON has"
+            return f"{name} has no form in JSON"
         if "union" in str(error):
-            return f"JSON does not tell the types of {_types(get_args(kind)) or name} apart"
+            return f"JSON cannot distinguish the types of {_types(get_args(kind)) or name}"
         return str(error).partition("\n")[0]
     return ""
 
@@ -237,7 +237,7 @@ def _unkeepable(kind: Any) -> str:
 def _keys(service: Service) -> Iterator[Problem]:
     for data in service.reads:
         if not data.record.schema.key or data.topic.partitioning != "key":
-            text = f"service {service.name!r} keeps state, {data.kind} {data.name!r} has no key"
+            text = f"service {service.name!r} keeps state, but {data.kind} {data.name!r} has no key"
             hint = f'state is per key: @record(key="...") above class {data.record.name}'
             yield Problem("service.no-key", text, hint, service.place)
     for one, other in combinations(service.reads, 2):
@@ -246,7 +246,7 @@ def _keys(service: Service) -> Iterator[Problem]:
                 f"service {service.name!r} keeps state over {one.name!r} and {other.name!r}, "
                 f"which have {one.topic.partitions} and {other.topic.partitions} partitions"
             )
-            hint = "a key must have one home: give both the same number"
+            hint = "a key must be in one task: give both the same number of partitions"
             yield Problem("service.partitions", text, hint, service.place)
 
 

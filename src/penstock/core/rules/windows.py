@@ -77,10 +77,10 @@ def _names(aggregation: Aggregation) -> Iterator[Problem]:
         if count > 1:
             yield Problem("aggregate.name", f"two results are called {name!r}", "rename one")
         if name in PANE_FIELDS:
-            hint = f"these are the pane's own: {', '.join(PANE_FIELDS)}"
+            hint = f"these names are reserved for panes: {', '.join(PANE_FIELDS)}"
             yield Problem("aggregate.name", f"a result is called {name!r}", hint)
     if not aggregation.aggregates:
-        yield Problem("aggregate.none", "it aggregates nothing", ".aggregate(records=count())")
+        yield Problem("aggregate.none", "it has no aggregates", ".aggregate(records=count())")
 
 
 def _windows(aggregation: Aggregation) -> Iterator[Problem]:
@@ -109,10 +109,10 @@ def _output(part: Pipeline | Service) -> Iterator[Problem]:
     data = part.writes if isinstance(part, Pipeline) else part.writes[0]
     if data.kind == "table":
         if rollup.windowing.mode == "discarding":
-            text = f"table {data.name!r} would hold the last part of each window only"
+            text = f"table {data.name!r} would hold only the last part of each window"
             yield Problem("table.discarding", text, "accumulate, or write a stream")
         if not data.record.schema.key:
-            text = f"table {data.name!r} has one row and no key"
+            text = f"table {data.name!r} would have one row and no key"
             yield Problem("table.no-key", text, "give .window(..., by=...) a field")
     if isinstance(part, Service) and part.aggregation:
         yield from _home(rollup, part.aggregation.stream)
@@ -126,7 +126,7 @@ def _home(rollup: Rollup, stream: Readable) -> Iterator[Problem]:
         stream.topic.partitioning != "key" or not key or not by.issuperset(key)
     ):
         keyed = f"keyed by {', '.join(key)}" if key else "not keyed"
-        text = f"a service has the records of a key together, and {stream.name!r} is {keyed}"
+        text = f"a service needs each group in one partition, but {stream.name!r} is {keyed}"
         hint = f'on="spark", or by=({", ".join(map(repr, key))}, ...)' if key else 'on="spark"'
         yield Problem("window.home", text, hint)
 

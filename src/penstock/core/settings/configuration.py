@@ -110,7 +110,7 @@ def resolve(layers: Sequence[Layer], *, unused: Sequence[Layer] = ()) -> Configu
 
 
 def problems_in(layer: Layer) -> list[str]:
-    """Return what is wrong in a layer, each with where it stands; empty: nothing."""
+    """Return what is wrong in a layer, each with where it is; empty: nothing."""
     found = []
     for name, given in layer.given.items():
         key = find_key(name)
@@ -143,7 +143,7 @@ def _unknown(name: str) -> str:
     section, _, _ = name.rpartition(".")
     if not section:
         top = [key for key in known_keys() if "." not in key]
-        return f"{name!r} is no setting or section; {did_you_mean(name, [*sections(), *top])}"
+        return f"{name!r} is not a setting or a section; {did_you_mean(name, [*sections(), *top])}"
     beside = [key for key in known_keys() if key.startswith(f"{section}.")]
     return f"{name!r} is not a setting; {did_you_mean(name, beside or known_keys())}"
 

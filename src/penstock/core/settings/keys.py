@@ -132,7 +132,7 @@ def read_value(key: Key, given: Any) -> Any:
     value = _typed(key, given)
     if key.name in _CHOICES and value not in _CHOICES[key.name]:
         words = ", ".join(repr(choice) for choice in _CHOICES[key.name])
-        raise ValueError(f"{value!r} is none of {words}")
+        raise ValueError(f"{value!r} is not one of {words}")
     if key.name in _HEAPS and not _HEAP.fullmatch(value):
         raise ValueError(f"{value!r} is not the size of a heap; write 512m or 2g")
     if isinstance(value, int | timedelta):

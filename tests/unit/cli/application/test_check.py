@@ -76,9 +76,9 @@ def test_ten_mistakes_give_ten_problems_at_once_each_with_its_line(penstock, pro
         "broken.py:14: plain: Plain is not a record type [data.not-a-record]",
         "broken.py:15: AttributeError: 'App' object has no attribute 'tabel' [app.raised]",
         "broken.py:17: NameError: name 'wrods' is not defined [app.raised]",
-        "broken.py:23: records go round for ever: words → round_and_round → words [graph.cycle]",
-        "broken.py:26: service 'second' takes Plain, stream 'words' holds Word [service.takes]",
-        "broken.py:29: service 'third': nobody knows what to give its parameter 'total' [service.parameter]",
+        "broken.py:23: records would go round for ever: words → round_and_round → words [graph.cycle]",
+        "broken.py:26: service 'second' takes Plain, but stream 'words' holds Word [service.takes]",
+        "broken.py:29: service 'third': its parameter 'total' has no known annotation [service.parameter]",
     ]
     hints = [line.strip() for line in answer.out.splitlines() if "did you mean" in line]
     assert hints == [

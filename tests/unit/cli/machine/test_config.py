@@ -52,7 +52,7 @@ def test_a_wrong_configuration_is_an_error_with_every_problem(penstock, project)
     assert answer.err.splitlines() == [
         "error: the configuration has 2 problems [config.invalid]",
         "  penstock.toml:2: 'kafka.bootstarp' is not a setting; did you mean 'kafka.bootstrap'?",
-        "  penstock.toml:3: kafka.brokers: 2 is none of 1, 3",
+        "  penstock.toml:3: kafka.brokers: 2 is not one of 1, 3",
         "  hint: penstock config show: every setting there is",
     ]
 

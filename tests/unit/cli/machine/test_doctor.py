@@ -49,7 +49,7 @@ def test_a_wrong_configuration_is_a_finding(penstock, project):
     (project / "penstock.toml").write_text("[kafka]\nbrokers = 2\n")
     answer = penstock("doctor")
     assert answer.code == 1
-    assert "penstock.toml:2: kafka.brokers: 2 is none of 1, 3" in answer.out
+    assert "penstock.toml:2: kafka.brokers: 2 is not one of 1, 3" in answer.out
 
 
 def test_a_cluster_that_does_not_answer_is_missing(penstock):

@@ -41,7 +41,7 @@ def test_the_key_of_a_row_is_that_of_its_record():
 
 @pytest.mark.parametrize("key", ["5", 5.0, True, None, (5,), (5, 6)])
 def test_what_the_key_field_does_not_hold_is_no_key(key):
-    with pytest.raises(TypeError, match=r"is no key of Numbered, which is \(number: int\)"):
+    with pytest.raises(TypeError, match=r"is not a key of Numbered, which is \(number: int\)"):
         row_of(record_type(Numbered).schema, key)
 
 
@@ -56,12 +56,12 @@ def test_what_the_key_field_does_not_hold_is_no_key(key):
     ],
 )
 def test_all_fields_of_a_key_must_fit(key):
-    with pytest.raises(TypeError, match="is no key of Row"):
+    with pytest.raises(TypeError, match="is not a key of Row"):
         row_of(record_type(Row).schema, key)
 
 
 def test_what_is_on_a_stream_stays():
     app = App("demo")
-    with pytest.raises(TypeError, match="'numbers' is no table: only rows of tables"):
+    with pytest.raises(TypeError, match="'numbers' is not a table: only rows of tables"):
         delete(app.stream("numbers", Numbered), 5)
     assert delete(table := app.table("rows", Numbered), 5) == delete(table, 5) != delete(table, 6)

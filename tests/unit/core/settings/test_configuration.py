@@ -92,7 +92,7 @@ def test_a_wrong_value_is_a_problem_that_says_where_and_why():
     ) == [
         "file!: kafka.request_timeout: 5 has no unit; write 500ms, 30s or 10m",
         "file!: kafka.heap_mb: 'big' is not a number",
-        "file!: kafka.brokers: 2 is none of 1, 3",
+        "file!: kafka.brokers: 2 is not one of 1, 3",
         "file!: kafka.bootstrap: 9092 is not a text; put it in quotes",
         (
             "file!: kafka.max_message_bytes: '32 potatoes' has the unit 'potatoes'; "
@@ -121,7 +121,7 @@ def test_an_unknown_key_is_a_problem_with_the_nearest_name():
     assert problems(layer("file", kafka__bootstarp="x:1", kafak__brokers=1, hme="x")) == [
         "file!: 'kafka.bootstarp' is not a setting; did you mean 'kafka.bootstrap'?",
         "file!: 'kafak.brokers' is not a setting; did you mean 'kafka.brokers'?",
-        "file!: 'hme' is no setting or section; did you mean 'home'?",
+        "file!: 'hme' is not a setting or a section; did you mean 'home'?",
     ]
 
 
