@@ -229,7 +229,7 @@ def service_rate(kafka: Connection, applications: Applications, service: Service
     worker = Worker(applications.app.graph, service, site)
 
     def run() -> None:
-        with Reporter(worker, service, site):
+        with Reporter(worker.work, worker.log, service, site):
             worker.run()
 
     return rate(run, lambda: worker.assignment.counts().passed, site.stop, n)

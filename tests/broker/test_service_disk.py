@@ -16,11 +16,13 @@ from penstock.backbone.log.producer import Producer
 from penstock.backbone.log.reader import LogReader
 from penstock.backbone.log.transactions import TransactionalProducer
 from penstock.backbone.topics.topics import Topics
+from penstock.core.settings.settings import ServiceSettings
 from penstock.errors import TransientError
 from penstock.services.state.shelf import LONGEST_AGE_SECONDS, open_shelf
 from penstock.services.state.states import States
 from penstock.services.step.factory import make_copy
-from penstock.services.worker.standby import Standby
+from penstock.services.task.kafkalog import KafkaServiceLog
+from penstock.services.task.standby import Standby
 from penstock.testing.clock import ManualClock
 from penstock.windows import fixed
 
@@ -239,13 +241,14 @@ def test_a_copy_that_was_cut_off_for_long_is_made_anew(kafka, app, tmp_path):
     path = tmp_path / "0"
     shelf = open_shelf(path, identity="one")
     shelf.confirm(time.time() - 2 * LONGEST_AGE_SECONDS)
-    shelf.write([(b"total\x00gone", b"1")], position=0)
+    shelf.write([(b"total\x00gone", b"1")], positions={app.changelog: 0})
 
     def copy(_):
         kept = make_copy(app.app.graph, app.count, clock=ManualClock(), shelf=shelf)
         return shelf, kept
 
-    standby = Standby(kafka, app.changelog, open_copy=copy)
+    log = KafkaServiceLog(app.app.graph, app.count, connection=kafka, settings=ServiceSettings())
+    standby = Standby(log, app.changelog, open_copy=copy)
     standby.keep([0])
     kit.eventually(lambda: standby.records == 1, what="it has read the changelog")
     standby.close()

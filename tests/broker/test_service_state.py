@@ -11,8 +11,8 @@ from penstock.backbone.log.reader import LogReader
 from penstock.backbone.topics.topics import Topics
 from penstock.errors import ConfigurationError, FencedError
 from penstock.services import reset
-from penstock.services.worker.delivery import ExactlyOnce
-from penstock.services.worker.statedelivery import StateAtLeastOnce, StateAtMostOnce
+from penstock.services.task.delivery import ExactlyOnce
+from penstock.services.task.statedelivery import StateAtLeastOnce, StateAtMostOnce
 
 from . import service_worker as kit
 

@@ -27,8 +27,8 @@ from penstock.errors import PenstockError
 from penstock.machine.places import Places
 from penstock.services.state.states import States
 from penstock.services.step.step import Step
+from penstock.services.task.task import Task
 from penstock.services.worker.assignment import Assignment
-from penstock.services.worker.task import Task
 
 PARTITIONS = 3
 RING_AFTER = timedelta(seconds=1)

@@ -35,8 +35,8 @@ from penstock.core.rules.check import verified
 from penstock.core.settings.settings import ServiceSettings
 from penstock.services.state.shelf import Shelf, open_shelf
 from penstock.services.step.panes import PaneStep
-from penstock.services.worker.delivery import ExactlyOnce
-from penstock.services.worker.task import Task
+from penstock.services.task.delivery import ExactlyOnce
+from penstock.services.task.task import Task
 from penstock.testing.broker import temporary_broker
 from penstock.windows import fixed
 
@@ -160,11 +160,11 @@ class ServiceEngine:
     def _restore(self, task: Task, changelog: str) -> None:
         records = list(self._raw(changelog))
         end = (records[-1].offset() or 0) + 1 if records else 0
-        start = task.resume(0, end) or 0
+        start = task.resume({changelog: (0, end)}).get(changelog, 0)
         for raw in records:
             if (raw.offset() or 0) >= start:
                 task.step.states.apply(raw.key() or b"", raw.value())
-        task.restored(end)
+        task.restored(changelog, end)
 
     def _raw(self, topic: str) -> Iterator[RawRecord]:
         for batch in LogReader(self._connection).batches(topic):

@@ -10,6 +10,7 @@ from typing import Any
 
 from penstock.core.records.codec import JsonCodec
 from penstock.core.rules.check import verified
+from penstock.services.state.codec import MARKER_KEY
 from penstock.services.state.timers import EVENT_TIME_KEY
 from penstock.testing.clock import ManualClock
 from penstock.testing.engine import MemoryEngine
@@ -127,7 +128,7 @@ class Run:
             for partition in self.log.partitions(self.graph.changelog(part).name):
                 for key, value in {r.key(): r.value() for r in self.log.read(partition)}.items():
                     timely = key == EVENT_TIME_KEY or key.startswith((b"fresh\x00", b"brief\x00"))
-                    if value is not None and (clocked or not timely):
+                    if value is not None and key != MARKER_KEY and (clocked or not timely):
                         found[f"{partition} {key!r}"] = value
         return found
 

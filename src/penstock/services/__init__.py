@@ -4,7 +4,8 @@
 engine       runs services of an application, each in a thread
 replay       runs the task of a worker over records of the past
 reset        takes a service back to its beginning
-worker       a member of the group: takes tasks over, runs them, commits; standbys, reports
+worker       a member of the group: has tasks assigned, runs them, commits; reports
+task         one task: is taken over, restored, handles and commits; deliveries, disk, standbys
 step         one record in, its outputs out: calls, errors, retries, windows, async
 state        what one task remembers: values, timers, event time, positions; memory, disk, changelog
 usererrors   words for what went wrong in the user's code

@@ -64,12 +64,12 @@ def _supervise(
             ended.set()
             deadline = min(deadline, monotonic() + limit.total_seconds())
         if running and monotonic() >= deadline:
-            stuck = [worker for future, worker in workers.items() if future in running]
+            stuck = [each.work.activity for future, each in workers.items() if future in running]
             raise stuck_error(stuck, limit=limit, failed=failed) from failed
 
 
 def _run(worker: Worker, service: Service, site: Site) -> None:
-    with Reporter(worker, service, site):
+    with Reporter(worker.work, worker.log, service, site):
         worker.run()
 
 

@@ -1,4 +1,4 @@
-"""One share of a service over records of the past: the task of a worker, in a time of its own.
+"""One task of a service over records of the past, in a time of its own.
 
 The clock of a replay follows the timestamps of the records, so that what goes by it (timers, times
 to live, triggers, silent streams) happens between the same records as it would have then. Only a
@@ -15,7 +15,7 @@ from penstock.core.graph.parts import Service
 from penstock.core.status.report import Counts
 from penstock.services.state.instants import EPOCH
 from penstock.services.step.outputs import Send
-from penstock.services.worker.task import Task
+from penstock.services.task.task import Task
 
 __all__ = ["REPLAY_BATCH", "Replay", "ReplayDelivery"]
 
@@ -83,7 +83,7 @@ class _Input:
 
 
 class Replay:
-    """Runs one share; its partitions are read together, in the order of their timestamps.
+    """Runs one task; its partitions are read together, in the order of their timestamps.
 
     State begins empty. ``wait`` is given the seconds that a retry is put off.
     """

@@ -3,16 +3,18 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from penstock.backbone.client.logrecord import Offsets, Partition
+from penstock.backbone.client.logrecord import Partition
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Service
 from penstock.core.status.report import Counts
 from penstock.errors import DefinitionError, Problem
-from penstock.services.state.positions import Input
 from penstock.services.step.step import Clock
 from penstock.services.step.tally import total
-from penstock.services.worker.task import Task, share_of
-from penstock.testing.memorylog import MemoryDelivery, MemoryLog
+from penstock.services.task.factory import TaskFactory
+from penstock.services.task.takeover import Takeover
+from penstock.services.task.task import Task
+from penstock.testing.memorylog import MemoryLog
+from penstock.testing.servicelog import MemoryServiceLog
 
 __all__ = ["MAX_ROUNDS", "MemoryEngine"]
 
@@ -133,35 +135,24 @@ class MemoryEngine:
         return moved
 
     def _start(self, service: Service) -> list[Task]:
-        group = f"{self._graph.app}.{service.name}"
-        committed = self._log.committed(group)
+        """Bring the tasks of a service up as a worker does, one after another."""
+        log = MemoryServiceLog(self._graph, service, self._log, at=self._at)
+        factory = TaskFactory(self._graph, service, log, clock=self._clock)
+        committed = self._log.committed(f"{self._graph.app}.{service.name}")
         starts: dict[str, dict[Partition, int]] = {}
         for data in service.reads:
             for partition in self._log.partitions(data.topic.name):
-                share = starts.setdefault(share_of(service, partition), {})
-                share[partition] = committed.get(partition, 0)
-        return [self._restored(service, offsets, group=group) for offsets in starts.values()]
+                inputs = starts.setdefault(factory.name(partition), {})
+                inputs[partition] = committed.get(partition, 0)
+        return [
+            self._taken_over(
+                Takeover(factory, name, starts=offsets, unread=offsets.keys() - committed.keys())
+            )
+            for name, offsets in starts.items()
+        ]
 
-    def _restored(self, service: Service, starts: Offsets, *, group: str) -> Task:
-        number = next(number for _, number in starts)
-        task = Task(
-            self._graph,
-            service,
-            number=number,
-            starts=starts,
-            delivery=MemoryDelivery(self._log, group=group, delivery=service.delivery, at=self._at),
-            clock=self._clock,
-            at_end=lambda partition, offset: not self._log.read(partition, offset),
-        )
-        if service.keeps_state:
-            for raw in self._log.read((self._graph.changelog(service).name, number)):
-                self._at("restore")
-                task.step.states.apply(raw.key() or b"", raw.value())
-            inputs = {
-                topic: Input(id="", partitions=len(self._log.partitions(topic)))
-                for topic, _ in starts
-            }
-            unread = starts.keys() - self._log.committed(group).keys()
-            task.begin_at(inputs, unread=unread)
+    def _taken_over(self, takeover: Takeover) -> Task:
+        if (task := takeover.run()) is None:
+            raise RuntimeError(f"task {takeover.task} was given up while it was restored")
         task.open()
         return task

@@ -211,6 +211,10 @@ class MemoryDelivery:
         self._log.commit(self._group, offsets)
         return lambda: self._at("committed")
 
+    def mark(self, topic: str, *, key: bytes, value: bytes, partition: int) -> None:
+        """Append one record at once."""
+        self._log.append(topic, key=key, value=value, partition=partition)
+
     @property
     def in_doubt(self) -> bool:
         """Return False: a commit in memory cannot fail."""

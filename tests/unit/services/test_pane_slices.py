@@ -10,7 +10,7 @@ from penstock.aggregates import count
 from penstock.core.panes import waiting
 from penstock.core.records.codec import JsonCodec
 from penstock.services.step import panes as panestep
-from penstock.services.worker.task import Task
+from penstock.services.task.task import Task
 from penstock.testing.memorylog import MemoryDelivery, MemoryLog
 from penstock.windows import fixed
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from penstock import App, Timer, Timers, record
-from penstock.services.worker.task import Task
+from penstock.services.task.task import Task
 from penstock.testing.memorylog import MemoryDelivery, MemoryLog
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -39,12 +39,12 @@ def test_everything_but_marks_is_passed_on_and_taken_over(path):
     ]
     for record in records:
         subject.apply(*record)
-    subject.restored(7)
+    subject.restored({"changelog": 7})
     shelf.close()
     shelf = open_shelf(path, identity="one")
     timers = TimerQueue(TaskEventTime(()), clock=ManualClock())
     heir = States([TOTAL], changelog="changelog", clock=ManualClock(), timers=timers, shelf=shelf)
-    assert heir.resume() == 7
+    assert heir.resume() == {"changelog": 7}
     here = CallScope()
     here.key = b"a"
     assert heir.handles(here)["total"].get() == 5

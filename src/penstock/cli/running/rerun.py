@@ -25,7 +25,7 @@ from penstock.core.topic import topic_name_problem
 from penstock.errors import ConfigurationError
 from penstock.services.replay import Replay, ReplayDelivery
 from penstock.services.step.tally import total
-from penstock.services.worker.task import share_of
+from penstock.services.task.task import task_name
 
 __all__ = [
     "Range",
@@ -119,12 +119,12 @@ def rerun_service(
             names={name: spec.name for name, spec in results.items()},
             flush=producer.flush,
         )
-        for share in _shares(connection, service):
+        for partitions in _tasks(connection, service):
             done = total(*tallies).received
             several = Replay(
                 graph,
                 service,
-                {partition: _records(connection, partition, over) for partition in share},
+                {partition: _records(connection, partition, over) for partition in partitions},
                 delivery=delivery,
                 wait=sleep,
                 progress=lambda handled, done=done: progress(done + handled),  # type: ignore[misc]
@@ -133,13 +133,13 @@ def rerun_service(
     return Rerun(total(*tallies), named, dead)
 
 
-def _shares(connection: Connection, service: Service) -> list[list[Partition]]:
+def _tasks(connection: Connection, service: Service) -> list[list[Partition]]:
     """Return the partitions that one task of the service handles together, for each of them."""
-    shares: dict[str, list[Partition]] = {}
+    tasks: dict[str, list[Partition]] = {}
     for topic in (data.topic.name for data in service.reads):
         for number in sorted(Topics(connection).ends(topic, committed=True)):
-            shares.setdefault(share_of(service, (topic, number)), []).append((topic, number))
-    return list(shares.values())
+            tasks.setdefault(task_name(service, (topic, number)), []).append((topic, number))
+    return list(tasks.values())
 
 
 def _records(connection: Connection, partition: Partition, over: Range) -> Iterator[RawRecord]:

@@ -65,6 +65,9 @@ class StateSpec:
     key: Any = None
     """The type of a map's keys."""
     ttl: timedelta | None = None
+    table: str = ""
+    """The topic of the table whose rows it holds, where it is restored from there; empty: it is
+    restored from the service's changelog."""
 
 
 class CallScope:
@@ -316,7 +319,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """Which share of a service begins: what ``open`` of a class gets."""
+    """Which task of a service begins: what ``open`` of a class gets."""
 
     service: str
     partition: int

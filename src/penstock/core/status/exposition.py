@@ -50,7 +50,7 @@ CATALOGUE: Mapping[str, str] = {
     "process_seconds": "how long a record takes to be handled",
     "commit_seconds": "how long commits take",
     "end_to_end_seconds": "from the writing of the oldest record of a commit to its end",
-    "restarts_total": "how often a worker, or a share of it, began again after trouble",
+    "restarts_total": "how often a worker, or a task of it, began again after trouble",
     "skipped_offsets_total": "offsets that retention deleted before they were read",
     "running_partitions": "input partitions that are worked on",
     "retrying_partitions": "input partitions that wait for a record to be tried again",

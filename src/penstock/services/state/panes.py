@@ -4,7 +4,7 @@ On a shelf, what was written since the last commit is in memory until that is do
 number of keys with their windows stays there.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from penstock.core.panes.bucket import Bucket
@@ -83,26 +83,35 @@ class PaneState:
         else:
             self._records[key[len(_PREFIX) :]] = value
 
-    def resume(self) -> int | None:
-        """Return where the changelog is to be read on; None: from its start."""
-        if self._saving is None or self._saving.shelf.position is None:
-            return None
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Return nothing: all of a bucket is on the changelog."""
+        return ()
+
+    def taking(self, table: str) -> Callable[[bytes, bytes | None], None]:
+        """Refuse: there are no tables."""
+        raise LookupError(table)
+
+    def resume(self) -> Mapping[str, int]:
+        """Begin with what the shelf has; return where each log is to be read on."""
+        if self._saving is None or not self._saving.shelf.positions:
+            return {}
         for key, value in self._saving.shelf.scan(b"\x00"):
             self.notes.apply(key, value)
-        return self._saving.shelf.position
+        return self._saving.shelf.positions
 
     def begin(self) -> None:
         """Hear that all of the changelog was taken in: the bucket says itself what it is."""
 
-    def restored(self, position: int) -> None:
-        """Hear that everything before an offset of the changelog was taken in."""
-        self.snapshot(position)
+    def restored(self, positions: Mapping[str, int]) -> None:
+        """Hear that everything before an offset of each log was taken in."""
+        self.snapshot(positions)
         self._save()
 
-    def snapshot(self, position: int) -> None:
-        """Hear where the changelog ends before the next commit: what the shelf has by then."""
+    def snapshot(self, positions: Mapping[str, int]) -> None:
+        """Hear where logs end before the next commit: what the shelf has by then."""
         if self._saving is not None:
-            self._saving.reach(position)
+            self._saving.reach(positions)
 
     def _changes(self) -> Iterator[tuple[bytes, bytes | None]]:
         for key in self._changed:

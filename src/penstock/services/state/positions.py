@@ -3,7 +3,7 @@
 The group keeps the offsets that a task goes on from, and forgets those of a service that was
 stopped for longer than the cluster's ``offsets.retention.minutes``. So the state keeps them as
 well, in the same commit. Where the group has forgotten, the state goes on from its own; where the
-two say different things the state is not that of the offsets, and the share is refused.
+two say different things the state is not that of the offsets, and the task is refused.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -21,7 +21,7 @@ __all__ = ["Input", "dump_positions", "find_positions", "says_offsets_first"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
-    """An input topic as it is: its identity, how it is cut, and where its share of it begins."""
+    """An input topic as it is: its identity, how it is cut, and where it begins."""
 
     id: str
     partitions: int

@@ -1,6 +1,6 @@
 """Changelog records on their way to a shelf: what is committed, and what was restored."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from penstock.services.state.expiries import ShelvedExpiries
@@ -16,13 +16,13 @@ _RESTORE_BATCH = 5000
 
 
 class Saving:
-    """Holds what a shelf does not have yet, and how far the changelog is when it has it."""
+    """Holds what a shelf does not have yet, and how far its logs are when it has it."""
 
     def __init__(self, shelf: "Shelf", *, expiries: Sequence[ShelvedExpiries] = ()) -> None:
         self.shelf = shelf
         self._expiries = expiries
         self._records: list[Pair] = []
-        self._position: int | None = None
+        self._positions: dict[str, int] = {}
 
     def commit(self, changes: Iterable[Pair]) -> Sequence[Pair]:
         """Hold what a commit makes durable on the changelog, and return it; save it afterwards."""
@@ -31,18 +31,22 @@ class Saving:
         self._records = list(changes)
         return self._records
 
+    def also(self, changes: Iterable[Pair]) -> None:
+        """Hold what the same commit changes and the changelog does not need."""
+        self._records = [*self._records, *changes]
+
     def add(self, key: bytes, value: bytes | None) -> None:
         """Save a record of the changelog soon."""
         self._records.append((key, value))
         if len(self._records) >= _RESTORE_BATCH:
             self.save()
 
-    def reach(self, position: int) -> None:
-        """Hear an offset of the changelog below which the shelf misses nothing, once saved."""
-        self._position = position
+    def reach(self, positions: Mapping[str, int]) -> None:
+        """Hear an offset of each log below which the shelf misses nothing, once saved."""
+        self._positions |= positions
 
     def save(self) -> None:
         """Write to the shelf; TransientError where that fails: it must not be used any more."""
         index = [each.take_changes() for each in self._expiries]
-        self.shelf.write(self._records, position=self._position, index=index)
-        self._records, self._position = [], None
+        self.shelf.write(self._records, positions=self._positions, index=index)
+        self._records, self._positions = [], {}

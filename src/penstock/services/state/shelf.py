@@ -1,8 +1,8 @@
-"""The state of one share on a local disk: a RocksDB whose every entry is a changelog record.
+"""The state of one task on a local disk: a RocksDB whose every entry is a changelog record.
 
-It never holds more than was committed, and knows an offset of the changelog below which nothing is
-missing. Reading the changelog from there makes it whole, so it may lag, and it may be lost: what is
-lost, broken, too old or not of this changelog is thrown away and rebuilt.
+It never holds more than was committed, and knows for each log that it is restored from an offset
+below which nothing is missing. Reading the logs from there makes it whole, so it may lag, and it
+may be lost: what is lost, broken, too old or not of this changelog is thrown away and rebuilt.
 
 Whoever opens a directory holds a lock beside it for as long as it is open, and nothing is removed
 by anybody else: two workers of one host must never take each other's state for broken.
@@ -10,7 +10,7 @@ by anybody else: two workers of one host must never take each other's state for 
 
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
@@ -44,9 +44,9 @@ _KEPT_LOGS = 2
 _OWN = b"\x00\x00"
 _LABEL_KEY = _OWN + b"label"
 _INDEX = _OWN + b"index\x00"
-_FORMAT = "2"
+_FORMAT = "3"
 _PATIENCE = timedelta(seconds=5)
-"""How long the directory of a share is waited for: a worker that has just lost the share closes it,
+"""How long the directory of a task is waited for: a worker that has just lost the task closes it,
 and one that keeps a copy gives it up when it sees the claim."""
 _CLAIM_SECONDS = 30.0
 """So long a claim counts: whoever made it may have been killed."""
@@ -59,7 +59,7 @@ class _Label(msgspec.Struct, frozen=True, kw_only=True):
     """What a copy says about itself."""
 
     identity: str
-    position: int
+    positions: dict[str, int]
     saved_at: float
     """When it was complete, up to the end of the changelog; or empty, and about to be filled."""
     indexed: int = 0
@@ -67,7 +67,9 @@ class _Label(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shelf:
-    """An open copy. ``position`` is where the changelog is to be read from; None: from its start.
+    """An open copy. ``positions`` are the offsets that its logs are to be read from, by topic.
+
+    A log that has none is to be read from its start.
 
     ``private``: it is a copy for this run alone, because another process has the directory.
 
@@ -78,7 +80,7 @@ class Shelf:
 
     def __init__(self, path: Path, *, identity: str, lock: FileLock, private: bool = False) -> None:
         self.path = path
-        self.position: int | None = None
+        self.positions: dict[str, int] = {}
         self.trouble: TransientError | None = None
         self._identity = f"{_FORMAT}\n{identity}"
         self.private = private
@@ -132,8 +134,10 @@ class Shelf:
         """Hear that it will be complete with the next position that is written."""
         self._complete_at = time.time() if at is None else at
 
-    def write(self, pairs: Pairs, *, position: int | None = None, index: Index = ()) -> None:
-        """Take in changelog records, all or none; with them, a new position."""
+    def write(
+        self, pairs: Pairs, *, positions: Mapping[str, int] | None = None, index: Index = ()
+    ) -> None:
+        """Take in changelog records, all or none; with them, new positions of logs."""
         batch = WriteBatch(raw_mode=True)
         for added, gone in index:
             for entry in added:
@@ -147,10 +151,11 @@ class Shelf:
                 batch.delete(key)
             else:
                 batch.put(key, value)
-        if position is not None:
+        reached = {**self.positions, **(positions or {})}
+        if positions:
             label = _Label(
                 identity=self._identity,
-                position=position,
+                positions=reached,
                 saved_at=self._complete_at,
                 indexed=max(0, self._indexed),
             )
@@ -159,8 +164,7 @@ class Shelf:
             self._database.write(batch)
         except Exception as error:
             raise self._failed("writing", error) from error
-        if position is not None:
-            self.position = position
+        self.positions = reached
 
     def clear(self) -> None:
         """Throw everything away and begin anew."""
@@ -170,7 +174,7 @@ class Shelf:
             self._database = Rdict(str(self.path), _options(), access_type=AccessType.read_write())
         except Exception as error:
             raise self._failed("making", error) from error
-        self.position = None
+        self.positions = {}
         self._complete_at = time.time()
         self._indexed = 0
 
@@ -201,7 +205,7 @@ class Shelf:
         elif not 0 <= time.time() - label.saved_at < LONGEST_AGE_SECONDS:
             reason = "it is too old"
         else:
-            self.position = label.position
+            self.positions = dict(label.positions)
             self._complete_at = label.saved_at
             self._indexed = label.indexed
             return

@@ -1,6 +1,6 @@
 """All states of one task: handed to the function, written to the changelog, restored from it."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,8 @@ class States:
         self.shelf = shelf
         self.notes = Notes()
         self._layout = Layout((cells.spec for cells in self.cells), changelog=changelog)
+        self._tables = {cells.spec.table: cells for cells in self.cells if cells.spec.table}
+        self._logged = [cells for cells in self.cells if not cells.spec.table]
         self.unknown: dict[str, int] = {}
         self._expiring = [cells for cells in self.cells if cells.spec.ttl is not None]
         self._saving = None
@@ -64,6 +66,11 @@ class States:
         """Return the state of this name, or None."""
         return next((cells for cells in self.cells if cells.spec.name == name), None)
 
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Return the topics of tables that states are restored from, rather than the changelog."""
+        return tuple(self._tables)
+
     def handles(self, here: CallScope) -> dict[str, Any]:
         """Return what the user's code gets for each state, pointing where ``here`` does."""
         return {cells.spec.name: cells.handle(here) for cells in self.cells}
@@ -74,7 +81,13 @@ class States:
 
     def changes(self) -> Iterable[tuple[bytes, bytes | None]]:
         """Return a changelog record for everything that changed since the last commit."""
-        return self._changes() if self._saving is None else self._saving.commit(self._changes())
+        if self._saving is None:
+            return self._changes()
+        records = self._saving.commit(self._changes())
+        for cells in self._tables.values():  # their own topics have them already
+            prefix = cells.codec.prefix
+            self._saving.also((prefix + place, value) for place, value in cells.changes())
+        return records
 
     def settle(self) -> None:
         """Forget what changed: its changelog records are committed.
@@ -88,21 +101,23 @@ class States:
         self.notes.settle()
         self._save()
 
-    def snapshot(self, position: int) -> None:
-        """Hear where the changelog ends before the next commit: what the shelf has by then."""
+    def snapshot(self, positions: Mapping[str, int]) -> None:
+        """Hear where logs end before the next commit: what the shelf has by then."""
         if self._saving is not None:
-            self._saving.reach(position)
+            self._saving.reach(positions)
 
-    def resume(self) -> int | None:
-        """Take what must be in memory from the shelf; return where its changelog is to be read on.
-
-        None: from the start.
-        """
-        if self.shelf is None or self.shelf.position is None:
-            return None
+    def resume(self) -> Mapping[str, int]:
+        """Take what must be in memory from the shelf; return where each log is to be read on."""
+        if self.shelf is None or not self.shelf.positions:
+            return {}
         for key, value in self.shelf.scan(b"\x00"):
             self._apply_own(key, value)
-        return self.shelf.position
+        return self.shelf.positions
+
+    def taking(self, table: str) -> Callable[[bytes, bytes | None], None]:
+        """Return what takes in the records of a table, for the state that it is restored to."""
+        prefix, apply = self._tables[table].codec.prefix, self.apply
+        return lambda key, value: apply(prefix + key, value)
 
     def apply(self, key: bytes, value: bytes | None) -> None:
         """Take in one record of the changelog."""
@@ -125,9 +140,9 @@ class States:
         if self.cells:
             self.notes.put(LAYOUT_KEY, self._layout.dump())
 
-    def restored(self, position: int) -> None:
-        """Hear that everything before an offset of the changelog was taken in."""
-        self.snapshot(position)
+    def restored(self, positions: Mapping[str, int]) -> None:
+        """Hear that everything before an offset of each log was taken in."""
+        self.snapshot(positions)
         self._save()
 
     def expires_at(self) -> int | None:
@@ -140,7 +155,7 @@ class States:
         return sum(cells.sweep(now) for cells in self._expiring) > 0
 
     def _changes(self) -> Iterator[tuple[bytes, bytes | None]]:
-        for cells in self.cells:
+        for cells in self._logged:
             prefix = cells.codec.prefix
             for place, value in cells.changes():
                 yield prefix + place, value
@@ -180,9 +195,9 @@ class States:
 
 
 class StateCopy(States):
-    """The states of a share that another worker has, on their way to a shelf.
+    """The states of a task that another worker has, on their way to a shelf.
 
-    Values are read as they will be when the share is taken over: what cannot be is refused now.
+    Values are read as they will be when the task is taken over: what cannot be is refused now.
     Timers are only passed on; they are of no use before.
     """
 

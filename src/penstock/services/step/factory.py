@@ -1,6 +1,6 @@
 """Which kind of step runs a service, and what every kind of step can do."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
@@ -45,27 +45,34 @@ class ChangelogState(Protocol):
     def apply(self, key: bytes, value: bytes | None) -> None:
         """Take in one record of the changelog."""
 
-    def resume(self) -> int | None:
-        """Begin with what the shelf has; return where its changelog is to be read on.
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The topics of tables that some of it is restored from, rather than the changelog."""
 
-        None: from the start.
+    def taking(self, table: str) -> Callable[[bytes, bytes | None], None]:
+        """Return what takes in the records of such a table."""
+
+    def resume(self) -> Mapping[str, int]:
+        """Begin with what the shelf has; return where each log is to be read on, by topic.
+
+        A log that is not there is to be read from its start.
         """
 
     def begin(self) -> None:
         """Hear that all of the changelog was taken in."""
 
-    def restored(self, position: int) -> None:
-        """Hear that everything before an offset of the changelog was taken in."""
+    def restored(self, positions: Mapping[str, int]) -> None:
+        """Hear that everything before an offset of each log was taken in."""
 
-    def snapshot(self, position: int) -> None:
-        """Hear where the changelog ends before the next commit: what the shelf has by then."""
+    def snapshot(self, positions: Mapping[str, int]) -> None:
+        """Hear where logs end before the next commit: what the shelf has by then."""
 
 
 class Stepper(Protocol):
     """Handles the records of one task; all calls come from one thread, in between of each other.
 
     Whatever ``send`` raises goes through: the task is thrown away then. A step that runs a user's
-    code stops soon after its ``deadline``, by the clock that only goes on, and leaves the rest.
+    code stops soon after its ``deadline``, by the monotonic clock, and leaves the rest.
     """
 
     deadline: float
@@ -138,7 +145,7 @@ def make_step(
 
 
 def make_copy(graph: Graph, service: Service, *, clock: Clock, shelf: "Shelf") -> ChangelogState:
-    """Return what puts the changelog of a share that another worker has on a shelf."""
+    """Return what puts the changelog of a task that another worker has on a shelf."""
     if service.aggregation is not None:
         return PaneState(shelf)
     changelog = graph.changelog(service).name

@@ -62,7 +62,7 @@ class PaneStep:
         self.states = PaneState(shelf)
         self.tally = Tally()
         self.deadline = inf
-        """When to leave what is due for later, by the clock that only goes on."""
+        """When to leave what is due for later, by the monotonic clock."""
         self.retries = Retries(service.name, clock=clock)  # there is no user's code that could fail
         self._rollup = rollup
         self._clock = clock

@@ -62,7 +62,7 @@ class Step:
         shelf: "Shelf | None" = None,
         waits: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        # Where nothing waits for event time its shares may lack partitions of some streams.
+        # Where nothing waits for event time its tasks may lack partitions of some streams.
         self._event_time = TaskEventTime(service.reads if service.timed else (), waits=waits)
         self._timers = TimerQueue(self._event_time, clock=clock) if service.timed else None
         self._changelog = graph.changelog(service).name
@@ -99,7 +99,7 @@ class Step:
         """Whether the time was up behind a timer, or behind what has made one due."""
         self._number = 0
         self.deadline = inf
-        """When to leave what is left for later, by the clock that only goes on."""
+        """When to leave what is left for later, by the monotonic clock."""
 
     @property
     def last_dead_letter(self) -> str:

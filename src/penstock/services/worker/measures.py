@@ -55,14 +55,12 @@ class Measures:
         self.latency = Histogram()
         """From the writing of the oldest record of a commit to the end of that commit."""
         self.restarts = 0
-        """How often this worker, or one of its shares, began again after trouble."""
-        self.skipped = Skipped()
+        """How often this worker began again after trouble."""
 
     def series(self) -> dict[str, float]:
         """Return everything as series of Prometheus."""
         return {
             "restarts_total": self.restarts,
-            "skipped_offsets_total": self.skipped.offsets,
             **dict(self.process.series("process_seconds")),
             **dict(self.commit.series("commit_seconds")),
             **dict(self.latency.series("end_to_end_seconds")),

@@ -3,12 +3,28 @@
 from datetime import timedelta
 from math import inf
 
+from penstock.core.graph.parts import Service
+from penstock.core.graph.signature import is_async
 from penstock.core.settings.settings import ServiceSettings
 
-__all__ = ["CommitSchedule", "Portion", "longest_interval", "longest_slice"]
+__all__ = [
+    "CommitSchedule",
+    "Portion",
+    "commit_interval",
+    "longest_interval",
+    "longest_slice",
+    "portion_of",
+    "seconds_to_wait",
+]
 
 _PARTS = 4
 """Waiting for a commit, and the work before it, each take at most so small a part of a time-out."""
+
+_LEAST_PORTION_SECONDS = 0.05
+"""What is taken at once is worth this much time, however often there is a commit."""
+_IDLE_SECONDS = 0.25
+_TAKEOVER_SECONDS = 0.02
+"""How long a worker waits for records when nothing is due, and while tasks are coming up."""
 
 
 def longest_slice(settings: ServiceSettings) -> timedelta:
@@ -24,6 +40,36 @@ def longest_slice(settings: ServiceSettings) -> timedelta:
 def longest_interval(settings: ServiceSettings) -> timedelta:
     """Return how long results may wait for their commit, where they wait in a transaction."""
     return min(settings.commit_interval, settings.transaction_timeout / _PARTS)
+
+
+def commit_interval(service: Service, settings: ServiceSettings) -> timedelta:
+    """Return how long the results of a service wait for their commit."""
+    exactly = service.delivery == "exactly_once"
+    return longest_interval(settings) if exactly else settings.commit_interval
+
+
+def portion_of(service: Service, settings: ServiceSettings) -> "Portion":
+    """Return how many records a worker of a service takes at once, to begin with."""
+    most, a_slice = settings.poll_batch, longest_slice(settings).total_seconds()
+    if is_async(service.function):
+        # Calls overlap: the more come together, the less one that is slow holds up.
+        return Portion(most, seconds=a_slice / 2, least=service.concurrency)
+    seconds = max(commit_interval(service, settings).total_seconds(), _LEAST_PORTION_SECONDS)
+    return Portion(most, seconds=min(seconds, a_slice))
+
+
+def seconds_to_wait(
+    now: float, *, commit_at: float, coming_up: bool, wakes_in: float | None
+) -> float:
+    """Return how long a worker may wait for records.
+
+    ``coming_up``: a task is, and should not wait for long. ``wakes_in`` are the seconds until the
+    clock makes something due; None: it does not.
+    """
+    longest = _TAKEOVER_SECONDS if coming_up else _IDLE_SECONDS
+    if wakes_in is not None:
+        longest = min(longest, wakes_in)
+    return max(0.0, min(longest, commit_at - now))
 
 
 class Portion:

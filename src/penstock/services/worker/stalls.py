@@ -32,7 +32,7 @@ class Busy(Protocol):
 
     @property
     def busy_since(self) -> float | None:
-        """Return since when it has been busy with them, by the clock that only goes on."""
+        """Return since when it has been busy with them, by the monotonic clock."""
 
 
 def slow_call(worker: Busy, *, limit: timedelta) -> str:

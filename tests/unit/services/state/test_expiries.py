@@ -61,7 +61,7 @@ def test_on_disk_and_in_memory_the_same_things_expire(tmp_path_factory, steps):
         else:
             for each, changes in ((held, expected), (subject, log)):
                 each.sweep(micros(clock()))
-                each.snapshot(1)
+                each.snapshot({"changelog": 1})
                 each.commit(changes)
         if action == "reopen":
             subject.shelf.close()
@@ -88,7 +88,7 @@ def test_expiries_on_a_disk_take_no_memory_for_each_key(tmp_path):
         subject.at(b"%d" % number)["fresh"].set(number)
     for _ in range(1000):
         subject.at(b"0")["fresh"].set(0)
-        subject.snapshot(1)
+        subject.snapshot({"changelog": 1})
         subject.commit([])
         clock.advance(timedelta(seconds=1))
     entries = list(subject.shelf.index(b""))

@@ -33,15 +33,15 @@ class Log:
         if self._path is not None:
             self.shelf = open_shelf(self._path, identity="one")
         self.state = PaneState(self.shelf)
-        start = self.state.resume() or 0
+        start = self.state.resume().get("changelog", 0)
         for key, value in self.records[start:]:
             self.state.apply(key, value)
-        self.state.restored(len(self.records))
+        self.state.restored({"changelog": len(self.records)})
 
     def commit(self, *, note=True):
         """Commit; the shelf hears its place, unless it is to lag behind."""
         if note:
-            self.state.snapshot(len(self.records))
+            self.state.snapshot({"changelog": len(self.records)})
         self.records += self.state.changes()
         self.state.settle()
 
@@ -92,7 +92,7 @@ def test_it_holds_what_was_written_and_after_a_crash_what_was_committed(on_disk,
 def test_what_is_not_committed_yet_stays_when_the_shelf_hears_its_place(tmp_path):
     log = Log(tmp_path / "0")
     log.state.put(b"d", b"declaration")
-    log.state.restored(0)
+    log.state.restored({"changelog": 0})
     assert log.state.get(b"d") == b"declaration"
     log.commit()
     assert log.records == [(b"panes\x00d", b"declaration")]

@@ -4,7 +4,7 @@ import pytest
 
 from penstock.errors import ConfigurationError
 from penstock.services.state.positions import Input, dump_positions, find_positions
-from penstock.services.worker.task import transactional_id
+from penstock.services.task.task import transactional_id
 
 WORDS = ("words", 0)
 LINES = ("lines", 0)

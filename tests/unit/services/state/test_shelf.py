@@ -65,18 +65,18 @@ def opened(path, identity="one"):
 
 def test_what_was_committed_is_there_after_the_next_opening(path):
     shelf = opened(path)
-    assert shelf.position is None
+    assert shelf.positions == {}
     subject = Subject(shelf).at(b"a")
     subject["total"].set(5)
     subject["recent"].extend([1, 2])
     subject["pages"].set("home", 1)
-    subject.snapshot(7)
+    subject.snapshot({"changelog": 7})
     subject.commit([])
     subject["total"].set(6)
     shelf.close()
     shelf = opened(path)
     again = Subject(shelf).at(b"a")
-    assert again.resume() == 7
+    assert again.resume() == {"changelog": 7}
     assert again["total"].get() == 5
     assert again["recent"].get() == [1, 2]
     assert dict(again["pages"].items()) == {"home": 1}
@@ -89,11 +89,11 @@ def test_restoring_goes_to_the_disk_and_sets_the_position(path):
     for number in range(12_000):
         subject.apply(b"total\x00%d" % number, b"%d" % number)
     subject.apply(b"total\x005", None)
-    subject.restored(12_001)
+    subject.restored({"changelog": 12_001})
     assert all(len(cells.values._cache) == 0 for cells in subject.cells)
     assert subject.at(b"11999")["total"].get() == 11_999
     assert subject.at(b"5")["total"].get() is None
-    assert shelf.position == 12_001
+    assert shelf.positions == {"changelog": 12_001}
     shelf.close()
 
 
@@ -110,7 +110,7 @@ def test_timers_event_time_and_expiries_are_taken_from_the_disk(path):
     shelf = opened(path)
     subject = Subject(shelf, specs=(spec,), clock=clock).at(b"a")
     subject["seen"].set(1)
-    subject.snapshot(1)
+    subject.snapshot({"changelog": 1})
     subject.commit([])
     shelf.close()
     clock.advance("61m")
@@ -128,7 +128,7 @@ def test_a_time_to_live_that_is_new_counts_from_the_restoring(path):
     shelf = opened(path)
     subject = Subject(shelf, specs=(spec,), clock=clock).at(b"a")
     subject.apply(b"seen\x00a", b"1")
-    subject.restored(1)
+    subject.restored({"changelog": 1})
     clock.advance("59m")
     assert subject["seen"].get() == 1
     subject.cells[0].values._cache.clear()
@@ -142,7 +142,7 @@ def saved(path, identity="one"):
     subject = Subject(shelf).at(b"a")
     for number in range(2000):
         subject.at(b"%d" % number)["total"].set(number)
-    subject.snapshot(3)
+    subject.snapshot({"changelog": 3})
     subject.commit([])
     shelf._database.flush()
     shelf.close()
@@ -151,7 +151,7 @@ def saved(path, identity="one"):
 def test_a_copy_of_another_changelog_or_of_other_types_is_not_used(path):
     saved(path, "one")
     shelf = opened(path, "two")
-    assert (shelf.position, len(shelf)) == (None, 0)
+    assert (shelf.positions, len(shelf)) == ({}, 0)
     shelf.close()
 
 
@@ -159,7 +159,7 @@ def test_a_copy_that_is_too_old_is_not_used(path, monkeypatch):
     saved(path)
     monkeypatch.setattr(shelf_module, "LONGEST_AGE_SECONDS", 0.0)
     shelf = opened(path)
-    assert (shelf.position, len(shelf)) == (None, 0)
+    assert (shelf.positions, len(shelf)) == ({}, 0)
     shelf.close()
 
 
@@ -168,7 +168,7 @@ def test_a_copy_without_its_label_is_not_used(path):
     shelf.write([(b"total\x00a", b"5")])
     shelf.close()
     shelf = opened(path)
-    assert (shelf.position, shelf.get(b"total\x00a")) == (None, None)
+    assert (shelf.positions, shelf.get(b"total\x00a")) == ({}, None)
     shelf.close()
 
 
@@ -176,7 +176,7 @@ def test_a_copy_that_cannot_be_opened_is_made_anew(path):
     saved(path)
     (path / "CURRENT").write_bytes(b"garbage")
     shelf = opened(path)
-    assert (shelf.position, len(shelf)) == (None, 0)
+    assert (shelf.positions, len(shelf)) == ({}, 0)
     shelf.close()
 
 
@@ -196,14 +196,14 @@ def test_a_flipped_byte_is_noticed_and_the_copy_is_thrown_away(path):
     shelf.close()
     assert not path.exists()
     again = opened(path)
-    assert again.position is None
+    assert again.positions == {}
     again.close()
 
 
 def test_a_copy_in_use_is_left_to_its_owner(path):
     first = opened(path)
     second = open_shelf(path, identity="one", patience=timedelta())
-    second.write([(b"total\x00a", b"5")], position=1)
+    second.write([(b"total\x00a", b"5")], positions={"changelog": 1})
     assert second.path != first.path
     assert first.get(b"total\x00a") is None
     second.close()
@@ -229,7 +229,7 @@ def test_copies_that_killed_workers_left_are_swept_up_and_those_in_use_are_not(p
 
 def test_a_copy_is_claimed_from_whoever_only_follows_and_waited_for(path):
     copy = open_copy(path, identity="one")
-    copy.write([(b"total\x00a", b"5")], position=7)
+    copy.write([(b"total\x00a", b"5")], positions={"changelog": 7})
     taken = []
     heir = threading.Thread(target=lambda: taken.append(opened(path)))
     heir.start()
@@ -237,7 +237,7 @@ def test_a_copy_is_claimed_from_whoever_only_follows_and_waited_for(path):
     copy.close()
     heir.join(60)
     (shelf,) = taken
-    assert (shelf.path, shelf.position, shelf.private) == (path, 7, False)
+    assert (shelf.path, shelf.positions, shelf.private) == (path, {"changelog": 7}, False)
     assert not claimed(path)
     assert open_copy(path, identity="one") is None
     shelf.close()
@@ -246,7 +246,7 @@ def test_a_copy_is_claimed_from_whoever_only_follows_and_waited_for(path):
 def test_nothing_is_removed_under_whoever_has_it_open(path):
     """What looks broken from outside may be a worker that is just making it."""
     first = opened(path)
-    first.write([(b"total\x00a", b"5")], position=7)
+    first.write([(b"total\x00a", b"5")], positions={"changelog": 7})
     current = (path / "CURRENT").read_bytes()
     (path / "CURRENT").unlink()
     other = open_shelf(path, identity="one", patience=timedelta())
@@ -269,17 +269,17 @@ def test_how_long_it_is_can_be_asked_after_it_was_closed(path):
 
 def test_only_a_copy_that_was_complete_is_as_young_as_its_last_write(path, monkeypatch):
     shelf = opened(path)
-    shelf.write([], position=0)
+    shelf.write([], positions={"changelog": 0})
     monkeypatch.setattr(shelf_module, "LONGEST_AGE_SECONDS", 0.0)
-    shelf.write([(b"total\x00a", b"5")], position=7)
+    shelf.write([(b"total\x00a", b"5")], positions={"changelog": 7})
     assert shelf.stale
     monkeypatch.undo()
     assert not shelf.stale
     shelf.confirm(time.time() - 2 * shelf_module.LONGEST_AGE_SECONDS)
-    shelf.write([], position=8)
+    shelf.write([], positions={"changelog": 8})
     shelf.close()
     again = opened(path)
-    assert again.position is None
+    assert again.positions == {}
     again.close()
 
 
@@ -353,16 +353,16 @@ def test_on_disk_and_in_memory_the_answers_are_the_same_over_crashes(
     for action, key, number in steps:
         if action == "commit":
             if number == 0:
-                subject.snapshot(len(log))
+                subject.snapshot({"changelog": len(log)})
             subject.commit(log)
             model.commit([])
         elif action in {"crash", "reopen"}:
             subject.shelf.close()
             subject = Subject(opened(path))
-            start = subject.resume() or 0
+            start = subject.resume().get("changelog", 0)
             for entry in log[start:]:
                 subject.apply(*entry)
-            subject.restored(len(log))
+            subject.restored({"changelog": len(log)})
             model = Subject()
             for entry in log:
                 model.apply(*entry)

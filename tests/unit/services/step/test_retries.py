@@ -6,7 +6,7 @@ import pytest
 from penstock import App, on_error, record, retry
 from penstock.core.records.deadletter import Coordinates
 from penstock.services.step.retries import LOG_INTERVAL, Retried, Retries
-from penstock.services.worker.task import Task
+from penstock.services.task.task import Task
 from penstock.testing.memorylog import MemoryDelivery, MemoryLog
 
 START_AT = datetime(2026, 1, 1, tzinfo=UTC)

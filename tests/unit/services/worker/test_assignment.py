@@ -1,4 +1,4 @@
-"""The shares of a worker come and go: every order of events leaves them right."""
+"""The tasks of a worker come and go: every order of events leaves them right."""
 
 from concurrent.futures import Executor, Future
 from datetime import UTC, datetime, timedelta
@@ -6,13 +6,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from penstock import App, State, record
+from penstock.backbone.log.membership import Listener
 from penstock.core.settings.settings import ServiceSettings
 from penstock.core.status.report import Counts
 from penstock.errors import ConfigurationError, FencedError, TransientError
-from penstock.services.worker.assignment import Assignment
-from penstock.services.worker.takeover import TaskFactory
-from penstock.services.worker.task import Task, share_of
+from penstock.services.task.factory import TaskFactory
+from penstock.services.worker.assignment import Assignment, Outcome
 from penstock.testing.memorylog import MemoryDelivery, MemoryLog
+from penstock.testing.servicelog import MemoryMember, MemoryServiceLog
 
 NOW_AT = datetime(2026, 1, 1, tzinfo=UTC)
 ZERO, ONE = ("words", 0), ("words", 1)
@@ -60,26 +61,6 @@ class Later(Executor):
                 future.set_exception(error)
 
 
-class Reader:
-    """The reading side of a consumer, in memory."""
-
-    def __init__(self, positions):
-        self.at = dict(positions)
-        self.paused = set()
-
-    def pause(self, partitions):
-        self.paused |= set(partitions)
-
-    def resume(self, partitions):
-        self.paused -= set(partitions)
-
-    def seek(self, offsets):
-        self.at |= offsets
-
-    def positions(self):
-        return self.at
-
-
 class FailingDelivery(MemoryDelivery):
     """A way to the log that fails when told to."""
 
@@ -96,12 +77,27 @@ class FailingDelivery(MemoryDelivery):
     def in_doubt(self):
         return self.doubt
 
-    def mark(self, topic, *, key, value, partition):
-        raise NotImplementedError
-
     def close(self):
         self.closed = True
         super().close()
+
+
+class FailingLog(MemoryServiceLog):
+    """A log whose deliveries fail when told to."""
+
+    refusal = None
+
+    def __init__(self, log):
+        super().__init__(app.graph, count, log)
+        self.deliveries = []
+
+    def deliver(self, _task):
+        if self.refusal:
+            raise self.refusal
+        self.deliveries.append(
+            FailingDelivery(self.log, group="demo.count", delivery="exactly_once")
+        )
+        return self.deliveries[-1]
 
 
 class Bench:
@@ -110,35 +106,18 @@ class Bench:
     def __init__(self, *, stop_timeout=timedelta(seconds=10)):
         self.log = MemoryLog(app.graph.topics(), clock=lambda: NOW_AT)
         self.executor = Later()
-        self.deliveries = []
-        self.refusal = None
-        self.reader = Reader({ZERO: 0, ONE: 0})
+        self.below = FailingLog(self.log)
+        self.reader = MemoryMember(self.log, [], group="demo.count", listener=Listener())
+        self.reader.seek({ZERO: 0, ONE: 0})
         self.assignment = Assignment(
-            TaskFactory(
-                connection=None,
-                changelog=None,
-                deliver=self.deliver,
-                make_task=lambda starts, delivery: Task(
-                    app.graph,
-                    count,
-                    number=min(number for _, number in starts),
-                    starts=starts,
-                    delivery=delivery,
-                    clock=lambda: NOW_AT,
-                ),
-            ),
-            share_of=lambda partition: share_of(count, partition),
+            TaskFactory(app.graph, count, self.below, clock=lambda: NOW_AT),
             settings=ServiceSettings(stop_timeout=stop_timeout),
             executor=self.executor,
         )
 
-    def deliver(self, _share):
-        if self.refusal:
-            raise self.refusal
-        self.deliveries.append(
-            FailingDelivery(self.log, group="demo.count", delivery="exactly_once")
-        )
-        return self.deliveries[-1]
+    @property
+    def deliveries(self):
+        return self.below.deliveries
 
     def running(self, *partitions):
         self.assignment.assigned(dict.fromkeys(partitions, 0))
@@ -162,7 +141,7 @@ def bench():
     return Bench()
 
 
-def test_a_share_is_paused_while_it_comes_up_and_read_from_its_offset_then(bench):
+def test_a_task_is_paused_while_it_comes_up_and_read_from_its_offset_then(bench):
     bench.assignment.assigned({ZERO: 7, ONE: 0})
     bench.assignment.settle(bench.reader)
     assert bench.reader.paused == {ZERO, ONE}
@@ -171,13 +150,13 @@ def test_a_share_is_paused_while_it_comes_up_and_read_from_its_offset_then(bench
     bench.executor.go()
     bench.assignment.settle(bench.reader)
     assert bench.reader.paused == set()
-    assert bench.reader.at == {ZERO: 7, ONE: 0}
+    assert bench.reader.positions() == {ZERO: 7, ONE: 0}
     assert set(bench.assignment.running) == {ZERO, ONE}
     assert bench.assignment.sought == {ZERO}
     assert bench.assignment.takeovers() == []
 
 
-def test_a_commit_makes_the_work_of_all_shares_visible(bench):
+def test_a_commit_makes_the_work_of_all_tasks_visible(bench):
     bench.running(ZERO, ONE)
     bench.handle(ZERO, "a", "b")
     bench.handle(ONE, "c")
@@ -186,7 +165,7 @@ def test_a_commit_makes_the_work_of_all_shares_visible(bench):
     assert bench.log.committed("demo.count") == {ZERO: 2, ONE: 1}
 
 
-def test_a_revoked_share_is_committed_and_closed_the_others_go_on(bench):
+def test_a_revoked_task_is_committed_and_closed_the_others_go_on(bench):
     bench.running(ZERO, ONE)
     bench.handle(ZERO, "a")
     bench.handle(ONE, "b")
@@ -198,7 +177,7 @@ def test_a_revoked_share_is_committed_and_closed_the_others_go_on(bench):
     assert bench.assignment.counts() == Counts(received=2, passed=1, in_flight=1, written=1)
 
 
-def test_a_lost_share_is_given_up_without_a_commit(bench):
+def test_a_lost_task_is_given_up_without_a_commit(bench):
     bench.running(ZERO)
     bench.handle(ZERO, "a")
     bench.assignment.lost([ZERO])
@@ -208,7 +187,7 @@ def test_a_lost_share_is_given_up_without_a_commit(bench):
     assert bench.assignment.counts() == Counts()
 
 
-def test_a_share_may_be_revoked_before_it_has_come_up(bench):
+def test_a_task_may_be_revoked_before_it_has_come_up(bench):
     bench.assignment.assigned({ZERO: 0})
     bench.assignment.revoked([ZERO])
     bench.executor.go()
@@ -218,7 +197,7 @@ def test_a_share_may_be_revoked_before_it_has_come_up(bench):
     assert bench.deliveries == []
 
 
-def test_a_share_that_has_come_up_when_it_is_revoked_is_closed(bench):
+def test_a_task_that_has_come_up_when_it_is_revoked_is_closed(bench):
     bench.assignment.assigned({ZERO: 0})
     bench.executor.go()
     bench.assignment.revoked([ZERO])
@@ -227,7 +206,7 @@ def test_a_share_that_has_come_up_when_it_is_revoked_is_closed(bench):
     assert [delivery.closed for delivery in bench.deliveries] == [True]
 
 
-def test_a_share_may_come_back_at_once(bench):
+def test_a_task_may_come_back_at_once(bench):
     bench.running(ZERO)
     bench.handle(ZERO, "a")
     bench.assignment.revoked([ZERO])
@@ -241,10 +220,10 @@ def test_a_failed_commit_is_done_again_from_the_last_one(bench):
     bench.running(ZERO, ONE)
     bench.handle(ZERO, "a")
     bench.assignment.commit()
-    bench.reader.at[ZERO] = 1
+    bench.reader.seek({ZERO: 1})
     bench.handle(ZERO, "b", "c")
     bench.handle(ONE, "d")
-    bench.reader.at[ZERO] = 3
+    bench.reader.seek({ZERO: 3})
     bench.deliveries[0].trouble = TransientError("no answer", code="test")
     bench.assignment.commit()
     assert bench.log.committed("demo.count") == {ZERO: 1, ONE: 1}
@@ -254,7 +233,7 @@ def test_a_failed_commit_is_done_again_from_the_last_one(bench):
     bench.executor.go()
     bench.assignment.settle(bench.reader)
     assert bench.deliveries[0].closed
-    assert bench.reader.at[ZERO] == 1
+    assert bench.reader.positions()[ZERO] == 1
     assert bench.assignment.running[ZERO].positions == {ZERO: 1}
     assert bench.assignment.counts() == Counts(received=2, passed=2, written=2)
 
@@ -264,18 +243,19 @@ def test_a_commit_in_doubt_is_for_the_group_to_tell(bench):
     bench.handle(ZERO, "a")
     bench.deliveries[0].trouble = TransientError("no answer", code="test")
     bench.deliveries[0].doubt = True
-    with pytest.raises(TransientError, match="no answer"):
-        bench.assignment.commit()
+    outcome = bench.assignment.commit()
+    assert outcome == Outcome(reached={ZERO: 1}, error=bench.deliveries[0].trouble)
 
 
 @pytest.mark.parametrize("fenced", [0, 1])
-def test_when_one_share_is_another_workers_the_commits_of_the_others_are_finished(bench, fenced):
+def test_when_one_task_is_another_workers_the_commits_of_the_others_are_finished(bench, fenced):
     bench.running(ZERO, ONE)
     bench.handle(ZERO, "a")
     bench.handle(ONE, "b")
     bench.deliveries[fenced].trouble = FencedError("another has it", code="test")
-    with pytest.raises(FencedError, match="another has it"):
-        bench.assignment.commit()
+    outcome = bench.assignment.commit()
+    assert isinstance(outcome.error, FencedError)
+    assert outcome.committed
     mine = [ZERO, ONE][1 - fenced]
     assert bench.log.committed("demo.count") == {mine: 1}
     assert not bench.assignment.running[mine].dirty
@@ -283,29 +263,32 @@ def test_when_one_share_is_another_workers_the_commits_of_the_others_are_finishe
     assert bench.counted() == 1
 
 
-def test_a_share_that_began_again_is_set_back_until_it_commits(bench):
+def test_a_task_that_began_again_is_set_back_until_it_commits(bench):
     bench.running(ZERO)
     bench.handle(ZERO, "a")
     bench.deliveries[0].trouble = TransientError("no answer", code="test")
-    assert not bench.assignment.commit()
+    outcome = bench.assignment.commit()
+    assert outcome == Outcome(reached={ZERO: 1})
     bench.executor.go()
     bench.assignment.settle(bench.reader)
     assert bench.assignment.setbacks == {"0": "no answer"}
-    assert bench.assignment.reached == {ZERO: 1}
     bench.assignment.running[ZERO].handle(ZERO, bench.log.read(ZERO))
-    assert bench.assignment.commit()
+    assert bench.assignment.commit().committed
     assert bench.assignment.setbacks == {}
 
 
-def test_a_share_that_began_again_and_has_nothing_to_do_is_not_set_back(bench):
+def test_a_task_that_began_again_and_has_nothing_to_do_is_not_set_back(bench):
     (task,) = bench.running(ZERO)
     bench.assignment.fail(task, TransientError("no answer", code="test"))
-    assert not bench.assignment.forgive(lambda *_: True)
+    assert not bench.assignment.forgive(bench.reader)
     bench.executor.go()
     bench.assignment.settle(bench.reader)
-    assert not bench.assignment.forgive(lambda *_: False)
+    bench.log.append("words", key=b"a", value=b"{}", partition=0)
+    assert not bench.assignment.forgive(bench.reader)
     assert bench.assignment.setbacks == {"0": "no answer"}
-    assert bench.assignment.forgive(lambda *_: True)
+    bench.assignment.running[ZERO].skip_to(ZERO, 1)
+    bench.assignment.running[ZERO].commit()
+    assert bench.assignment.forgive(bench.reader)
     assert bench.assignment.setbacks == {}
 
 
@@ -329,7 +312,7 @@ def test_a_leaving_without_time_commits_nothing():
 
 
 def test_a_takeover_that_will_never_succeed_is_raised(bench):
-    bench.refusal = ConfigurationError("no such topic", code="topic.missing")
+    bench.below.refusal = ConfigurationError("no such topic", code="topic.missing")
     bench.assignment.assigned({ZERO: 0})
     bench.executor.go()
     with pytest.raises(ConfigurationError, match="no such topic"):
@@ -346,7 +329,7 @@ def test_leaving_gives_everything_up(bench):
     assert all(delivery.closed for delivery in bench.deliveries)
 
 
-def test_a_share_is_fenced_before_its_offsets_are_known_and_not_again(bench):
+def test_a_task_is_fenced_before_its_offsets_are_known_and_not_again(bench):
     bench.assignment.fence([ZERO, ONE])
     assert len(bench.deliveries) == 2
     bench.running(ZERO, ONE)
@@ -354,9 +337,9 @@ def test_a_share_is_fenced_before_its_offsets_are_known_and_not_again(bench):
 
 
 def test_fencing_that_fails_is_left_to_the_takeover(bench):
-    bench.refusal = TransientError("away", code="test")
+    bench.below.refusal = TransientError("away", code="test")
     bench.assignment.fence([ZERO])
-    bench.refusal = None
+    bench.below.refusal = None
     bench.running(ZERO)
     assert len(bench.deliveries) == 1
 

@@ -1,4 +1,4 @@
-from penstock.services.worker.measures import Measures, MonotonicCounter, Skipped
+from penstock.services.worker.measures import MonotonicCounter, Skipped
 
 
 def test_an_offset_that_is_skipped_twice_is_counted_once():
@@ -15,12 +15,6 @@ def test_more_that_is_skipped_after_a_new_beginning_is_counted_too():
     skipped.see(("words", 0), 137, 2000)
     skipped.see(("words", 0), 110, 2000)
     assert skipped.offsets == 1890
-
-
-def test_what_was_skipped_is_in_the_metrics():
-    measures = Measures()
-    measures.skipped.see(("words", 0), 1, 8)
-    assert measures.series()["skipped_offsets_total"] == 7
 
 
 def test_counts_of_tasks_that_come_and_go_never_fall():

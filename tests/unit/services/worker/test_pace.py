@@ -1,8 +1,24 @@
 from datetime import timedelta
 from math import inf
 
+import pytest
+
+from penstock import App, record
 from penstock.core.settings.settings import ServiceSettings
-from penstock.services.worker.pace import CommitSchedule, Portion, longest_interval, longest_slice
+from penstock.services.worker.pace import (
+    CommitSchedule,
+    Portion,
+    commit_interval,
+    longest_interval,
+    longest_slice,
+    portion_of,
+    seconds_to_wait,
+)
+
+
+@record(key="word")
+class Word:
+    word: str
 
 
 def test_nothing_is_committed_before_there_is_something():
@@ -81,3 +97,48 @@ def test_work_and_the_wait_for_a_commit_fit_into_every_time_out():
     bounds = settings.transaction_timeout, settings.poll_interval, settings.stop_timeout
     assert longest_interval(settings) + longest_slice(settings) <= settings.transaction_timeout / 2
     assert longest_slice(settings) <= min(bounds) / 2
+
+
+@pytest.mark.parametrize(
+    ("commit_at", "coming_up", "wakes_in", "expected"),
+    [
+        (inf, False, None, 0.25),
+        (inf, True, None, 0.02),
+        (10.1, False, None, 0.1),
+        (9.0, False, None, 0.0),
+        (inf, False, 0.05, 0.05),
+        (inf, False, -3.0, 0.0),
+        (10.01, True, 0.05, 0.01),
+    ],
+)
+def test_a_worker_waits_no_longer_than_until_something_is_due(
+    commit_at, coming_up, wakes_in, expected
+):
+    found = seconds_to_wait(10.0, commit_at=commit_at, coming_up=coming_up, wakes_in=wakes_in)
+    assert found == pytest.approx(expected)
+
+
+def test_results_wait_for_a_part_of_the_time_out_only_where_they_are_in_a_transaction():
+    settings = ServiceSettings(
+        commit_interval=timedelta(minutes=5), transaction_timeout=timedelta(minutes=1)
+    )
+    app = App("demo")
+    words = app.stream("words", Word)
+
+    @app.service(reads=words)
+    def exactly(word: Word) -> None: ...
+
+    @app.service(reads=words, delivery="at_least_once")
+    def least(word: Word) -> None: ...
+
+    @app.service(reads=words, concurrency=50)
+    async def several(word: Word) -> None: ...
+
+    assert commit_interval(exactly, settings) == timedelta(seconds=15)
+    assert commit_interval(least, settings) == timedelta(minutes=5)
+    slow = portion_of(several, settings)
+    slow.took(1000.0, records=slow.count)
+    assert slow.count == 50
+    alone = portion_of(exactly, settings)
+    alone.took(1e9, records=alone.count)
+    assert alone.count == 1

@@ -1,37 +1,34 @@
-"""The local disk of a worker: the state of its shares, and copies of what other workers have."""
+"""The local disk of a worker: the state of its tasks, and copies of what other workers have."""
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.backbone.client.connection import Connection
 from penstock.backbone.site import Site
-from penstock.backbone.topics.topics import Topics
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Service
 from penstock.errors import TransientError
 from penstock.services.state.codec import spec_identity
 from penstock.services.step.factory import ChangelogState, make_copy
-from penstock.services.worker.task import Task
+from penstock.services.task.servicelog import ServiceLog
+from penstock.services.task.task import Task
 
 if TYPE_CHECKING:
     from penstock.services.state.shelf import Shelf
-    from penstock.services.worker.standby import Standby
+    from penstock.services.task.standby import Standby
 
 __all__ = ["Disk"]
 
 
 class Disk:
-    """Opens the shelves of shares, and tells them how far their changelogs are.
+    """Opens the shelves of tasks, and tells them how far their changelogs are.
 
     Where state is in memory there is nothing to do, and every method does just that. RocksDB is
     imported when it is first needed: most workers do without.
     """
 
-    def __init__(
-        self, graph: Graph, service: Service, site: Site, *, connection: Connection
-    ) -> None:
+    def __init__(self, graph: Graph, service: Service, site: Site, *, log: ServiceLog) -> None:
         settings = site.settings.services
         self.used = settings.state == "disk" and service.keeps_state
         """Whether state is here, rather than in memory."""
@@ -42,17 +39,16 @@ class Disk:
         self._service = service
         self._changelog = graph.changelog(service)
         self._types = "\n".join(map(spec_identity, service.states))
-        self._connection = connection
-        self._topics = Topics(connection)
+        self._log = log
         self._standby: Standby | None = None
 
     def start(self) -> None:
         """Begin to keep copies of what others have, where that is wanted."""
         if self._copies:
-            from penstock.services.worker.standby import Standby
+            from penstock.services.task.standby import Standby
 
             name = self._changelog.name
-            self._standby = Standby(self._connection, name, open_copy=self._copy)
+            self._standby = Standby(self._log, name, open_copy=self._copy)
 
     def close(self) -> None:
         """Let go of the copies."""
@@ -60,7 +56,7 @@ class Disk:
             self._standby.close()
 
     def shelf(self, number: int) -> "Shelf | None":
-        """Open the state of a share that is to run here; None: it is in memory."""
+        """Open the state of a task that is to run here; None: it is in memory."""
         if not self.used:
             return None
         if self._standby is not None:
@@ -70,7 +66,7 @@ class Disk:
         return open_shelf(self._directory / str(number), identity=self._identity())
 
     def copy_others(self, ours: Iterable[int]) -> None:
-        """Keep copies of all shares but ours."""
+        """Keep copies of all tasks but ours."""
         if self._standby is not None:
             from penstock.services.state.shelf import claimed
 
@@ -93,10 +89,10 @@ class Disk:
         """Let shelves know their place, all being committed: the next start reads no more."""
         for task, end in self._ends(tasks):
             if not task.dirty:
-                task.restored(end, complete=True)
+                task.restored(self._changelog.name, end, complete=True)
 
     def _copy(self, number: int) -> "tuple[Shelf, ChangelogState] | None":
-        """Open the copy of a share, and what takes its changelog; None where another has it."""
+        """Open the copy of a task, and what takes its changelog; None where another has it."""
         from penstock.services.state.shelf import open_copy
 
         shelf = open_copy(self._directory / str(number), identity=self._identity())
@@ -105,14 +101,14 @@ class Disk:
         return shelf, make_copy(self._graph, self._service, clock=_now, shelf=shelf)
 
     def _identity(self) -> str:
-        return f"{self._topics.identity(self._changelog.name)}\n{self._types}"
+        return f"{self._log.identity(self._changelog.name)}\n{self._types}"
 
     def _ends(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, int]]:
         shelved = [task for task in tasks if task.shelf is not None]
         if not shelved:
             return
         try:
-            ends = self._topics.ends(self._changelog.name)
+            ends = self._log.ends(self._changelog.name)
         except TransientError:  # asked again before long
             return
         for task in shelved:

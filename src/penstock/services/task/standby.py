@@ -1,4 +1,4 @@
-"""Copies of the state that other workers have: who takes a share over has it on disk already."""
+"""Copies of the state that other workers have: who takes a task over has it on disk already."""
 
 import threading
 import time
@@ -6,14 +6,11 @@ from collections.abc import Callable, Iterable
 from itertools import groupby
 from operator import methodcaller
 
-from penstock.backbone.client.connection import Connection
 from penstock.backbone.client.logrecord import RawRecord
-from penstock.backbone.log.reader import LogReader
-from penstock.backbone.topics.range import Offset
-from penstock.backbone.topics.topics import Topics
 from penstock.errors import ConfigurationError, PenstockError
 from penstock.services.state.shelf import Shelf
 from penstock.services.step.factory import ChangelogState
+from penstock.services.task.servicelog import ServiceLog
 from penstock.services.usererrors import LOG
 
 __all__ = ["Standby"]
@@ -26,41 +23,47 @@ _CONFIRM_SECONDS = 600.0
 knows whether a copy that gets no records lacks any."""
 _REOPEN_SECONDS = 2.0
 """What another has open is tried again after so long, and then after twice as long each time: a
-worker of this host that has just lost the share closes it, one that runs it does not."""
+worker of this host that has just lost the task closes it, one that runs it does not."""
 
 
 class _Copy:
-    """The copy of one share, and what takes its changelog."""
+    """The copy of one task, and what takes its changelog."""
 
-    def __init__(self, shelf: Shelf, kept: ChangelogState) -> None:
+    def __init__(self, shelf: Shelf, kept: ChangelogState, *, changelog: str) -> None:
         self.shelf = shelf
         self.kept = kept
+        self._changelog = changelog
+
+    @property
+    def position(self) -> int | None:
+        """Return where its changelog is to be read on; None: from the start."""
+        return self.shelf.positions.get(self._changelog)
 
     def take(self, records: list[RawRecord]) -> None:
         """Take in records of the changelog; ConfigurationError: they are of other types."""
         for raw in records:
             self.kept.apply(raw.key() or b"", raw.value())
-        self.kept.restored((records[-1].offset() or 0) + 1)
+        self.kept.restored({self._changelog: (records[-1].offset() or 0) + 1})
 
 
 class Standby:
-    """Follows the changelog of the shares that are not run here, in a thread of its own.
+    """Follows the changelog of the tasks that are not run here, in a thread of its own.
 
-    What it does is never needed for the right answer: a share without a copy is restored as always.
-    ``open_copy`` gives the shelf of a share and what puts its changelog there; None: another
+    What it does is never needed for the right answer: a task without a copy is restored as always.
+    ``open_copy`` gives the shelf of a task and what puts its changelog there; None: another
     process of this host has it, and so this host has a copy.
     """
 
     def __init__(
         self,
-        connection: Connection,
+        log: ServiceLog,
         changelog: str,
         *,
         open_copy: Callable[[int], tuple[Shelf, ChangelogState] | None],
     ) -> None:
         self.records = 0
         """How many records of changelogs were read."""
-        self._connection = connection
+        self._log = log
         self._changelog = changelog
         self._open_copy = open_copy
         self._wanted: frozenset[int] = frozenset()
@@ -76,11 +79,11 @@ class Standby:
 
     @property
     def copies(self) -> int:
-        """How many shares are followed."""
+        """How many tasks are followed."""
         return len(self._copies)
 
     def keep(self, numbers: Iterable[int]) -> None:
-        """Follow these shares and no others, from now on. To be called every now and then."""
+        """Follow these tasks and no others, from now on. To be called every now and then."""
         wanted = frozenset(numbers)
         with self._changed:
             now = time.monotonic()
@@ -100,7 +103,7 @@ class Standby:
                 self._changed.notify_all()
 
     def give(self, number: int) -> None:
-        """Let go of the copy of a share, so that it can be run here; waits until that is done."""
+        """Let go of the copy of a task, so that it can be run here; waits until that is done."""
         with self._changed:
             self._wanted -= {number}
             self._interrupt.set()
@@ -141,11 +144,11 @@ class Standby:
             try:
                 opened = self._open_copy(number)
             except PenstockError as error:
-                LOG.info("no standby copy of share %s: %s", number, error)
+                LOG.info("no standby copy of task %s: %s", number, error)
                 continue
             if opened is not None:
                 with self._changed:
-                    self._copies[number] = _Copy(*opened)
+                    self._copies[number] = _Copy(*opened, changelog=self._changelog)
 
     def _drop(self, numbers: Iterable[int]) -> None:
         for number in list(numbers):
@@ -158,40 +161,37 @@ class Standby:
         """Read to the end as it is now, and then on until interrupted."""
         if not self._copies:
             return
-        asked_at = time.time()
-        ends = Topics(self._connection).ends(self._changelog, committed=True)
+        asked_at, name = time.time(), self._changelog
+        ends = self._log.ends(name, committed=True)
         for number, copy in self._copies.items():
             low, high = ends[number]
             shelf = copy.shelf
-            if shelf.position is not None and (shelf.stale or not low <= shelf.position <= high):
+            if (at := shelf.positions.get(name)) is not None and (
+                shelf.stale or not low <= at <= high
+            ):
                 shelf.clear()
-            if shelf.position is None:
-                shelf.write([], position=0)
+            if name not in shelf.positions:
+                shelf.write([], positions={name: 0})
         self._read({number: ends[number][1] for number in self._copies})
         if self._interrupt.is_set():
             return
         for number, copy in self._copies.items():
             copy.shelf.confirm(asked_at)
-            copy.shelf.write([], position=ends[number][1])
+            copy.shelf.write([], positions={name: ends[number][1]})
         self._read(None)
 
     def _read(self, ends: dict[int, int] | None) -> None:
         """Take in what follows the copies, up to these offsets, or until interrupted."""
-        starts = {number: copy.shelf.position or 0 for number, copy in self._copies.items()}
-        for batch in LogReader(self._connection).batches(
-            self._changelog,
-            start=Offset(starts),
-            end=None if ends is None else Offset(ends),
-            partitions=sorted(starts),
-            follow=ends is None,
-            stop=self._interrupt,
+        starts = {number: copy.position or 0 for number, copy in self._copies.items()}
+        for batch in self._log.batches(
+            self._changelog, starts=starts, ends=ends, stop=self._interrupt
         ):
             for number, records in groupby(batch, methodcaller("partition")):
                 if not self._take(number, list(records)):
                     return
 
     def _take(self, number: int, records: list[RawRecord]) -> bool:
-        """Take in records of one share; return whether to read on."""
+        """Take in records of one task; return whether to read on."""
         copy = self._copies[number]
         if copy.shelf.stale:  # cut off, or suspended: deletions may be missing between
             self._interrupt.set()
@@ -199,7 +199,7 @@ class Standby:
         try:
             copy.take(records)
         except ConfigurationError as error:
-            LOG.warning("no standby copy of share %s: %s", number, error)
+            LOG.warning("no standby copy of task %s: %s", number, error)
             self._refused.add(number)
             copy.shelf.clear()
             self._interrupt.set()

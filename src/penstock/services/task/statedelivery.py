@@ -15,13 +15,13 @@ from penstock.backbone.log.producer import Producer, SendLimits
 from penstock.core.topic import Partitioning
 from penstock.errors import PenstockError
 from penstock.services.step.outputs import Send
-from penstock.services.worker.delivery import AtMostOnce, ExactlyOnce
+from penstock.services.task.delivery import AtMostOnce, ExactlyOnce
 
 __all__ = ["StateAtLeastOnce", "StateAtMostOnce"]
 
 
 class _StateLog:
-    """The changelog of one share, in transactions that begin at the commit and are short."""
+    """The changelog of one task, in transactions that begin at the commit and are short."""
 
     def __init__(self, delivery: ExactlyOnce) -> None:
         self._delivery = delivery
@@ -64,7 +64,7 @@ class StateAtLeastOnce:
     """Outputs first, then state and offsets together: a crash between them writes outputs again.
 
     State counts each record once, whatever happens: it moves with the offsets or not at all.
-    ``state`` is what commits it, under an id of this share.
+    ``state`` is what commits it, under an id of this task.
     """
 
     def __init__(self, connection: Connection, *, state: ExactlyOnce, limits: SendLimits) -> None:

@@ -1,4 +1,4 @@
-"""One share of a service: the input partitions of one number, their state, their outputs.
+"""One task of a service: the input partitions of one number, their state, their outputs.
 
 A task knows nothing of Kafka. What makes its work durable is a :class:`Delivery`: transactions or
 an idempotent producer on a broker, a list in the test driver.
@@ -30,7 +30,7 @@ from penstock.services.step.step import Clock
 if TYPE_CHECKING:
     from penstock.services.state.shelf import Shelf
 
-__all__ = ["Delivery", "Task", "share_of", "transactional_id"]
+__all__ = ["Delivery", "Task", "task_name", "transactional_id"]
 
 
 class Delivery(Protocol):
@@ -65,7 +65,7 @@ class Delivery(Protocol):
         """Give up what is not committed."""
 
 
-def share_of(service: Service, partition: Partition) -> str:
+def task_name(service: Service, partition: Partition) -> str:
     """Return the name of the task that a partition belongs to.
 
     State needs the partitions of one number together, and the group gives them together. Without
@@ -77,13 +77,13 @@ def share_of(service: Service, partition: Partition) -> str:
     return str(number) if alone else f"{topic}:{number}"
 
 
-def transactional_id(group: str, share: str) -> str:
-    """Return the id under which a share of a group commits, which no share of another group has.
+def transactional_id(group: str, task: str) -> str:
+    """Return the id under which a task of a group commits, which no task of another group has.
 
     Names have dots in them, and no colon: a service ``s`` that reads ``x.y`` must not be taken for
     a service ``s.x`` that reads ``y``.
     """
-    return f"{group}.{share}" if share.isdecimal() else f"{group}:{share}"
+    return f"{group}.{task}" if task.isdecimal() else f"{group}:{task}"
 
 
 class Task:
@@ -115,6 +115,11 @@ class Task:
         self._clock = clock
         self._delivery = delivery
         self._changelog = graph.changelog(service).name
+        self.logs: tuple[str, ...] = ()
+        """The topics that its state is restored from, its changelog first; none without state."""
+        if service.keeps_state:
+            self.logs = (self._changelog, *self.step.states.tables)
+        self._tables = [(topic, number) for topic in self.logs[1:]]
         self._group = f"{graph.app}.{service.name}"
         self._owner = f"{graph.app}/{service.name}"
         self._promise = service.delivery
@@ -158,7 +163,7 @@ class Task:
         """Handle records of one partition; those before its position were handled already.
 
         None is handled while the partition is in :attr:`holds`; afterwards they must come again.
-        So must those that were left when the deadline came, by the clock that only goes on.
+        So must those that were left when the deadline came, by the monotonic clock.
         Return how many were handled: one that is to be tried again was not.
         """
         if partition in self.holds:
@@ -307,32 +312,41 @@ class Task:
             end()
             self.step.tally.commit()
             self.committed |= self._moved
+            if self._tables:
+                self._reach(self._tables)
             self.step.states.settle()
         self._begun = self._ticked = self._unsaid = False
         self._moved = {}
 
-    def resume(self, low: int, high: int) -> int | None:
-        """Take what the shelf has; return where the changelog is to be read on, None: at its start.
+    def resume(self, ends: Mapping[str, tuple[int, int]]) -> Mapping[str, int]:
+        """Take what the shelf has; return where each log is to be read on, by topic.
 
-        A shelf that is not of this changelog, which reaches from ``low`` to ``high``, is cleared.
+        ``ends`` says from where to where each log reaches. A shelf that stands outside of any of
+        them is not of these logs, and is cleared. What is not returned is read from the start.
         """
         if self.shelf is None:
-            return None
-        if self.shelf.position is not None and not low <= self.shelf.position <= high:
+            return {}
+        found = self.shelf.positions
+        if any(not low <= found.get(topic, low) <= high for topic, (low, high) in ends.items()):
             self.shelf.clear()
         return self.step.states.resume()
 
-    def restored(self, position: int, *, complete: bool = False) -> None:
-        """Hear that the changelog was taken in up to an offset; ``complete``: that is its end."""
+    def taking(self, topic: str) -> Callable[[bytes, bytes | None], None]:
+        """Return what takes in the records of one of its logs."""
+        states = self.step.states
+        return states.apply if topic == self._changelog else states.taking(topic)
+
+    def restored(self, topic: str, position: int, *, complete: bool = False) -> None:
+        """Hear that a log was taken in up to an offset; ``complete``: that is its end."""
         if complete and self.shelf is not None:
             self.shelf.confirm()
-        self.step.states.restored(position)
+        self.step.states.restored({topic: position})
 
     def snapshot(self, position: int) -> None:
         """Hear where the changelog ends before the next commit."""
         if self.shelf is not None:
             self.shelf.confirm()
-        self.step.states.snapshot(position)
+        self.step.states.snapshot({self._changelog: position})
 
     def commit(self) -> None:
         """Make what was handled durable, and wait for it."""
@@ -350,6 +364,11 @@ class Task:
         """Return whether records of a topic wait to be handled."""
         partition = (topic, self.number)
         return partition in self.holds or not self._at_end(partition, self.positions[partition])
+
+    def _reach(self, tables: Sequence[Partition]) -> None:
+        """Let the shelf know how far it has tables that the task reads as inputs."""
+        committed = self.committed
+        self.step.states.snapshot({at[0]: committed[at] for at in tables if at in committed})
 
     def _begin(self) -> None:
         if not self._begun:

@@ -5,7 +5,7 @@ import pytest
 from penstock import App, State, record
 from penstock.core.status.report import Counts
 from penstock.errors import ConfigurationError, TransientError
-from penstock.services.worker.task import Task, share_of
+from penstock.services.task.task import Task, task_name
 from penstock.testing.memorylog import MemoryDelivery, MemoryLog
 
 NOW_AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -171,6 +171,6 @@ def test_a_commit_that_failed_is_not_tried_again_with_what_is_left(log, task):
 
 
 def test_state_and_single_inputs_share_a_task_by_number_others_do_not():
-    assert share_of(count, ("words", 1)) == "1"
-    assert share_of(look, ("words", 1)) == "words:1"
-    assert share_of(look, ("others", 1)) == "others:1"
+    assert task_name(count, ("words", 1)) == "1"
+    assert task_name(look, ("words", 1)) == "words:1"
+    assert task_name(look, ("others", 1)) == "others:1"

@@ -1,0 +1,73 @@
+"""Makes the tasks of one service, each with its delivery and where its state is."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from penstock.backbone.client.logrecord import Offsets, Partition
+from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import Service
+from penstock.services.state.positions import Input
+from penstock.services.step.step import Clock
+from penstock.services.task.disk import Disk
+from penstock.services.task.servicelog import MarkingDelivery, ServiceLog
+from penstock.services.task.task import Delivery, Task, task_name
+
+__all__ = ["TaskFactory"]
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class TaskFactory:
+    """Makes the tasks of one service on one log; any thread may ask for one.
+
+    Their state is on the ``disk``, where there is one.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        service: Service,
+        log: ServiceLog,
+        *,
+        clock: Clock = _now,
+        disk: Disk | None = None,
+    ) -> None:
+        self.log = log
+        self._graph = graph
+        self._service = service
+        self._clock = clock
+        self._disk = disk
+
+    def name(self, partition: Partition) -> str:
+        """Return the name of the task that a partition belongs to."""
+        return task_name(self._service, partition)
+
+    def deliver(self, task: str) -> MarkingDelivery:
+        """Make the delivery of a task, which fences its former owner."""
+        return self.log.deliver(task)
+
+    def make(self, starts: Offsets, delivery: Delivery) -> Task:
+        """Make the task that begins at these offsets; its state is not restored yet."""
+        number = min(number for _, number in starts)
+        return Task(
+            self._graph,
+            self._service,
+            number=number,
+            starts=starts,
+            delivery=delivery,
+            clock=self._clock,
+            shelf=None if self._disk is None else self._disk.shelf(number),
+            at_end=self.log.at_end,
+        )
+
+    def inputs(self, starts: Offsets) -> Mapping[str, Input]:
+        """Return the input topics of a task as they are."""
+        found: dict[str, Input] = {}
+        for topic, number in starts:
+            ends = self.log.ends(topic)
+            found[topic] = Input(
+                id=self.log.identity(topic), partitions=len(ends), low=ends[number][0]
+            )
+        return found
