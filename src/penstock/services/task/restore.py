@@ -109,7 +109,8 @@ class Restore:
             end = task.positions.get((topic, number), high)
             if not self._read(task, Stretch(topic, starts.get(topic, low), end), stop):
                 return False
-        LOG.info("task %s restored: %s records", task.number, self._done)
+        total = sum(high for _, high in ends.values())
+        LOG.info("task %s restored: %s of %s", number, self._done, total)
         return True
 
     def _read(self, task: Task, stretch: Stretch, stop: threading.Event) -> bool:
