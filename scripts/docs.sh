@@ -17,7 +17,7 @@ if [ ! -f "$STAMP" ] || [ "$(cat "$STAMP")" != "$(wanted)" ]; then
   wanted >"$STAMP"
 fi
 
-export NO_MKDOCS_2_WARNING=1 # the releases are pinned; decision 34 says what follows them
+export NO_MKDOCS_2_WARNING=1 # the releases are pinned; decision 37 says what follows them
 case "${1:-build}" in
   build)
     "$VENV/bin/mkdocs" build --strict --clean

@@ -89,6 +89,10 @@ def test_the_application_on_the_front_page_runs_and_has_no_problems(module):
         DOCS / f"{page}.md"
         for page in (
             "aggregates",
+            "coming-from/faust-and-quix",
+            "coming-from/flink",
+            "coming-from/kafka-streams",
+            "coming-from/pyspark",
             "connectors",
             "event-time",
             "expressions",
@@ -158,6 +162,12 @@ def test_configuration_md_tells_of_every_setting_with_its_default_and_of_no_othe
     empty = ("", {})
     defaults = {key.name: shown(key.default) for key in known_keys().values()}
     assert told == {name: "" if value in empty else str(value) for name, value in defaults.items()}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_page_has_the_marks_of_an_unsolved_conflict(page):
+    marks = re.compile(r"^(<{7} .*|={7}|>{7} .*)$", re.MULTILINE)
+    assert marks.findall(page.read_text()) == []
 
 
 def commands() -> Iterator[tuple[str, str]]:
