@@ -142,7 +142,7 @@ def trimmed(arena: Any, scale: Scale) -> dict[str, object]:
     again = arena.start("spark.on_trimmed=skip")
     arena.heal(again, within=kit.PATIENCE)
     skipped = {report.detail["skipped"] for report in again.last}
-    assert skipped == {"1000 offsets, deleted by retention before they were read"}, skipped
+    assert skipped == {"1000 offsets, which retention deleted before they were read"}, skipped
     assert again.stop() == 0, arena.said()
     ids = [json.loads(raw.value)["id"] for raw in LogReader(arena.kafka).read("seen")]
     assert sorted(ids) == [*range(1, 501), *range(1501, 1601)], "what was there, and once"

@@ -231,7 +231,7 @@ def test_another_program_waits_until_the_one_before_has_finished_its_batch(
         assert 0 < len(found()) < 8
         changed = True
         refused = refusal(ground, "climb")
-        assert (refused.code, "start the program as it was" in refused.hint) == (
+        assert (refused.code, "start the old program" in refused.hint) == (
             "pipeline.half-written",
             True,
         )

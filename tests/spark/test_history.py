@@ -247,8 +247,8 @@ def assert_goes_on_as_it_began(ground, spark) -> None:
     define_pipelines(ground, copied=readings.stream, whole=readings.archive.then_live)
     name = readings.stream.name
     for pipeline, change in {
-        "copied": f"began with the history of {name}, and would go on without history",
-        whole: f"began without history, and would go on with the history of {name}",
+        "copied": f"began with the history of {name}, and would continue without history",
+        whole: f"began without history, and would continue with the history of {name}",
     }.items():
         error = refusal(ground, pipeline)
         assert (error.code, error.message) == (

@@ -282,7 +282,7 @@ def test_streams_are_joined_within_a_bound_that_keeps_their_state_small_and_doub
     assert settled() == sorted([*at.items(), *unpaid], key=lambda pair: (pair[0], str(pair[1])))
     assert [row["order"] for row in values(ground, "once")].count("4") == 1
     assert kept("settle_ever") >= 11
-    assert "keeps rows for ever" in last_report(ground, "settle_ever").detail["join"]
+    assert "keeps their rows for ever" in last_report(ground, "settle_ever").detail["join"]
     assert "join" not in last_report(ground, "settle").detail
 
 

@@ -263,10 +263,10 @@ def test_a_table_gains_the_fields_of_its_record_and_any_other_change_is_refused(
     with pytest.raises(ConfigurationError) as caught:
         make_table(spark, other, path)
     assert caught.value.code == "lake.changed"
-    assert caught.value.detail == "it holds id as bigint, declared is string"
+    assert caught.value.detail == "it holds id as bigint; the declaration says string"
     with pytest.raises(ConfigurationError) as caught:
         make_table(spark, replace(before, partition_by=("device",)), path)
-    assert caught.value.detail == "it is partitioned by at_day, declared is device"
+    assert caught.value.detail == "it is partitioned by at_day; the declaration says device"
 
 
 def test_days_are_those_of_utc_whatever_the_time_zone_of_the_session(spark, lake):

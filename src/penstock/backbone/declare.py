@@ -63,11 +63,11 @@ def declare_application(
             fresh[data.name] = {_VERSIONS: [version.to_json() for version in versions]}
     if refused:
         raise ConfigurationError(
-            "record types cannot read what is on their topics",
+            "record types cannot read the records on their topics",
             code="schema.refused",
             detail="\n  ".join(refused),
-            hint="take the change back, or declare a stream of a new name and replay the old one"
-            " into it; a table that a pipeline fills can be rebuilt: penstock rebuild NAME",
+            hint="undo the change, or declare a stream with a new name and replay the old one"
+            " into it; to rebuild a table that a pipeline fills: penstock rebuild NAME",
         )
     changes = topics.declare(graph.topics(), change=change, repartition=repartition)
     if fresh:

@@ -161,7 +161,7 @@ class EmbeddedBroker:
                     raise ConfigurationError(
                         f"another process is starting or stopping the broker in {self.directory}",
                         code="broker.busy",
-                        hint="try again when it is done",
+                        hint="try again when that is done",
                     )
                 yield
         except OSError as error:
@@ -177,7 +177,7 @@ class EmbeddedBroker:
     def _own(nodes: tuple[BrokerNode, ...], deadline: float) -> None:
         for node in nodes:
             if not node.kept.own(timeout=_left(deadline)):
-                raise node.failure("is being stopped by another process and does not end")
+                raise node.failure("is being stopped by another process, and does not end")
 
     def _bring_up(
         self, nodes: tuple[BrokerNode, ...], plan: ClusterPlan, deadline: float

@@ -34,13 +34,17 @@ _LOUD = (" ERROR ", " FATAL ", "Exception")
 _CAUSES = (
     ("No space left on device", "broker.disk-full", "the disk is full"),
     ("Address already in use", "broker.port-taken", "another program took its port"),
-    ("Failed to acquire lock on file", "broker.directory", "another Kafka uses its directory"),
+    (
+        "Failed to acquire lock on file",
+        "broker.directory",
+        "another Kafka broker uses its directory",
+    ),
     ("Could not reserve enough space", "broker.memory", "there is not enough memory for its heap"),
     ("insufficient memory", "broker.memory", "there is not enough memory"),
     ("OutOfMemoryError", "broker.memory", "its heap is too small (kafka.heap_mb)"),
     ("Permission denied", "broker.directory", "it may not write to its directory"),
     ("AccessDeniedException", "broker.directory", "it may not write to its directory"),
-    ("Invalid cluster.id", "broker.directory", "its directory is of another cluster"),
+    ("Invalid cluster.id", "broker.directory", "its directory belongs to another cluster"),
     ("meta.properties", "broker.directory", "its directory is damaged"),
 )
 
@@ -103,9 +107,9 @@ class BrokerNode:
         return ConfigurationError(
             f"the embedded broker in {self.directory} {problem}{f': {why}' if why else ''}",
             code=code,
-            detail="\n  ".join(said) or "it said nothing",
+            detail="\n  ".join(said) or "it printed nothing",
             hint=f"start it again; if it fails again, read {self.log}; "
-            f"only to begin anew, without its records, delete {self.cluster_directory}",
+            f"to start again without its records, delete {self.cluster_directory}",
         )
 
     def _log_end(self) -> list[str]:
@@ -122,7 +126,7 @@ class BrokerNode:
         found = cluster_of(self.data)
         if found != plan.cluster_id:
             raise ConfigurationError(
-                f"{self.data} is not of this cluster",
+                f"{self.data} does not belong to this cluster",
                 code="broker.directory",
                 detail=f"expected cluster {plan.cluster_id}, found {found or 'none'}",
                 hint=f"delete {self.cluster_directory}, or set home to another directory",

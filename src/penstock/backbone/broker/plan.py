@@ -96,7 +96,7 @@ def plan_of(directory: Path, *, brokers: int) -> ClusterPlan:
     if not data:
         return ClusterPlan.at_ports(plan.cluster_id, free_ports(2 * brokers))
     raise ConfigurationError(
-        f"{directory} was made with kafka.brokers = {len(plan.nodes)}, not {brokers}",
+        f"{directory} was created with kafka.brokers = {len(plan.nodes)}, not {brokers}",
         code="broker.directory",
         hint=f"set kafka.brokers to {len(plan.nodes)}, or home to another directory",
     )
@@ -111,7 +111,7 @@ def _refuse_foreign(directory: Path) -> None:
     )
     if strange:
         raise ConfigurationError(
-            f"{directory} holds something else than an embedded broker",
+            f"{directory} contains something other than an embedded broker",
             code="broker.directory",
             detail=f"found {', '.join(strange[:5])}",
             hint="set home to another directory",

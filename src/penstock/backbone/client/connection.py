@@ -129,9 +129,9 @@ def _java_key_text(settings: KafkaSettings) -> str:
     key = _read(settings.tls_key_file)
     if "BEGIN PRIVATE KEY" not in key and "BEGIN ENCRYPTED PRIVATE KEY" not in key:
         raise ConfigurationError(
-            f"{settings.tls_key_file} is not a key that Java reads",
+            f"{settings.tls_key_file} is not a key that Java can read",
             code="kafka.security",
-            detail="it has to be PKCS#8 in PEM: '-----BEGIN PRIVATE KEY-----' or ENCRYPTED",
+            detail="it must be PKCS#8 in PEM format: '-----BEGIN PRIVATE KEY-----' or ENCRYPTED",
             hint=f"run: openssl pkcs8 -topk8 -in {settings.tls_key_file} -out key.pem",
         )
     return key
@@ -140,12 +140,14 @@ def _java_key_text(settings: KafkaSettings) -> str:
 def _problems(settings: KafkaSettings) -> list[str]:
     protocol = settings.security_protocol
     if protocol not in _PROTOCOLS:
-        return [f"security_protocol is {protocol!r}; known are {', '.join(_PROTOCOLS)}"]
+        return [f"security_protocol is {protocol!r}; it must be one of {', '.join(_PROTOCOLS)}"]
     problems = []
     if "SASL" in protocol:
         if settings.sasl_mechanism not in _LOGIN_MODULES:
             known = ", ".join(_LOGIN_MODULES)
-            problems.append(f"sasl_mechanism is {settings.sasl_mechanism!r}; known are {known}")
+            problems.append(
+                f"sasl_mechanism is {settings.sasl_mechanism!r}; it must be one of {known}"
+            )
         if not settings.sasl_username or not settings.sasl_password.reveal():
             problems.append(f"{protocol} needs sasl_username and sasl_password")
     elif settings.sasl_username:
@@ -158,11 +160,11 @@ def _problems(settings: KafkaSettings) -> list[str]:
     if "SSL" not in protocol and any(files.values()):
         problems.append(f"TLS files are set, but security_protocol is {protocol}")
     if bool(settings.tls_certificate_file) != bool(settings.tls_key_file):
-        problems.append("tls_certificate_file and tls_key_file go together")
+        problems.append("set tls_certificate_file and tls_key_file together")
     if not settings.tls_key_password and _is_encrypted_file(settings.tls_key_file):
         problems.append("the key in tls_key_file is encrypted, and tls_key_password is not set")
     problems += [
-        f"{name}: there is no file {file}"
+        f"{name}: the file {file} does not exist"
         for name, file in files.items()
         if file and not Path(file).is_file()
     ]

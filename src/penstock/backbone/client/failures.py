@@ -45,10 +45,10 @@ _MISSING = _Meaning(
 )
 _TOO_LARGE = _Meaning(DataError, "data.too-large", "the record is too large")
 _BAD_RECORD = _Meaning(
-    DataError, "data.refused", "the broker does not take it, or a record in the same batch"
+    DataError, "data.refused", "the broker refuses it, or another record in the same batch"
 )
 _FENCED = _Meaning(FencedError, "kafka.fenced", "another worker took over")
-_MOVED = _Meaning(TransientError, "kafka.rebalanced", "the partitions belong to others now")
+_MOVED = _Meaning(TransientError, "kafka.rebalanced", "the partitions now belong to other workers")
 _REFUSED = _Meaning(
     ConfigurationError, "kafka.refused", "Kafka at {bootstrap} refused it", "penstock doctor"
 )
@@ -138,12 +138,12 @@ def trimmed(
     return ConfigurationError(
         f"{topic}[{number}] was trimmed: {who} offset {wanted}, the oldest left is {low}",
         code="offset.trimmed",
-        detail=f"the records of {low - wanted} offsets are gone before they were read",
+        detail=f"the records of {low - wanted} offsets were deleted before they were read",
         hint=(
-            "services.on_trimmed=skip goes on without them and counts them;"
-            " penstock reset begins anew with what is left"
+            "services.on_trimmed=skip continues without them and counts them;"
+            " penstock reset starts again with what is left"
             if group
-            else "start at the earliest record, which leaves them out"
+            else "start at the earliest record, without them"
         ),
     )
 
@@ -157,11 +157,9 @@ def beyond_end(
     return ConfigurationError(
         f"{topic}[{number}] ends at offset {high}: {who} {wanted}",
         code="offset.beyond-end",
-        detail="the topic was deleted and made again, or a broker has lost records"
-        if group
-        else "",
+        detail="the topic was created again, or a broker has lost records" if group else "",
         hint=(
-            "penstock reset begins anew with what is there"
+            "penstock reset starts again with the existing records"
             if group
             else f"penstock topics describe {topic}"
         ),

@@ -48,5 +48,5 @@ class Seldom(logging.Filter):
             if len(self._texts) > MAX_TEXTS:
                 del self._texts[next(iter(self._texts))]
         if written and left_out:
-            record.msg, record.args = f"{text} ({left_out} more like it since the last)", ()
+            record.msg, record.args = f"{text} ({left_out} more like it since then)", ()
         return written

@@ -333,7 +333,7 @@ class Consumer:
         """Refuse to call a client that is still in a call without end: it would block for ever."""
         if self._dead:
             raise TransientError(
-                f"the consumer of group {self._group} has lost the cluster; make a new one",
+                f"the consumer of group {self._group} has lost the cluster; create a new one",
                 code="consumer.dead",
             )
 

@@ -205,5 +205,5 @@ def _refused(admin: Admin, group: str, error: KafkaError, *, doing: str) -> Pens
     return ConfigurationError(
         f"{doing}: it has members",
         code="group.busy",
-        hint=f"stop what reads as {group}, then try again",
+        hint=f"stop the consumers of {group}, then try again",
     )

@@ -114,7 +114,7 @@ class Producer:
     def _failed(self, error: KafkaException) -> TransientError:
         named = failure(cause(error), doing="sending", bootstrap=self._bootstrap)
         return TransientError(
-            "the producer has failed as a whole; make a new one",
+            "the producer has failed; create a new one",
             code="producer.dead",
             detail=named.detail,
         )

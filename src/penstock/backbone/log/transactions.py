@@ -186,7 +186,7 @@ class TransactionalProducer:
     def _require(self, state: Literal["ready", "open"]) -> None:
         if self._state == "dead":
             raise TransientError(
-                f"the producer {self.transactional_id!r} has ended; make a new one",
+                f"the producer {self.transactional_id!r} has ended; create a new one",
                 code="transaction.dead",
             )
         if self._state != state:

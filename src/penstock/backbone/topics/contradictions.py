@@ -69,7 +69,7 @@ def differences(
                 setting="replication",
                 declared=str(spec.replication),
                 existing=str(state.replication),
-                obstacle="the copies of an existing topic are moved with Kafka's own tools",
+                obstacle="use Kafka's own tools to change the replication of an existing topic",
             )
         )
     found += [
@@ -87,11 +87,11 @@ def contradiction(found: Sequence[Difference]) -> ConfigurationError:
     topics = sorted({difference.topic for difference in found})
     stuck = any(difference.obstacle for difference in found)
     return ConfigurationError(
-        f"what is declared is not what exists: {', '.join(topics)}",
+        f"the declaration differs from existing topics: {', '.join(topics)}",
         code="topic.contradiction",
         detail="\n  ".join(str(difference) for difference in found),
         hint=(
-            "declare what exists, or delete the topic and its records"
+            "declare the topic as it exists, or delete it with its records"
             if stuck
             else "penstock topics apply APP --change"
         ),
@@ -100,11 +100,11 @@ def contradiction(found: Sequence[Difference]) -> ConfigurationError:
 
 def _partition_obstacle(spec: TopicSpec, state: TopicState, *, repartition: bool) -> str:
     if spec.partitions < state.partitions:
-        return "Kafka cannot take partitions away, their records would be lost"
+        return "Kafka cannot remove partitions, because their records would be lost"
     if spec.partitioning == "key" and not repartition:
         return (
-            "more partitions send the same key elsewhere, which breaks the order of its records "
-            "and the state kept for it; if that is meant: "
+            "with more partitions a key moves to another one, which breaks the order of its "
+            "records and the state of the key; if you want that: "
             "penstock topics apply APP --change --repartition"
         )
     return ""

@@ -79,7 +79,7 @@ def stops(
         case Instant():
             if follow:
                 raise ConfigurationError(
-                    "a range that ends at an instant cannot be followed: records may come late",
+                    "cannot follow a range that ends at an instant: records may come late",
                     code="range.open-instant",
                 )
             wanted = dict(topics.offsets_at(topic, end.at))

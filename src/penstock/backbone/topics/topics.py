@@ -72,7 +72,9 @@ class Topics:
         """
         wanted = {spec.name: spec for spec in specs}
         if len(wanted) < len(set(specs)):
-            raise ConfigurationError("a topic is declared in two ways", code="topic.declared-twice")
+            raise ConfigurationError(
+                "a topic is declared twice, in different ways", code="topic.declared-twice"
+            )
         settled = self._settle(wanted, change=change, repartition=repartition)
         missing = {name: spec for name, spec in wanted.items() if name not in settled}
         created = create_topics(self._admin, missing.values())

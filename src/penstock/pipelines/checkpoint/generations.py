@@ -80,7 +80,7 @@ class Generations:
             raise ConfigurationError(
                 f"{self._name}: {self._file} was written by a newer Penstock",
                 code="checkpoint.newer",
-                hint="run that release",
+                hint="use that release",
             )
         return Standing(**found | {"left": tuple(found["left"])})
 
@@ -101,7 +101,7 @@ class Generations:
             if standing.step == "switching":
                 raise self._fenced("a rebuild is switching over", hint="start it again after that")
             if standing.current != current:
-                raise self._fenced("it was rebuilt", hint="start it again: it goes on from there")
+                raise self._fenced("it was rebuilt", hint="start it again: it continues from there")
 
         check()
         return self.checkpoint(current), check

@@ -47,5 +47,5 @@ def stopped_at(gaps: Sequence[Gap], pipeline: str) -> ConfigurationError:
         f"pipeline {pipeline!r} stopped: {gone:,} offsets of its input were trimmed unread",
         code="offset.trimmed",
         detail="; ".join(map(str, gaps)),
-        hint="keep records longer; to go on without them: --set spark.on_trimmed=skip",
+        hint="keep records longer; to continue without them: --set spark.on_trimmed=skip",
     )

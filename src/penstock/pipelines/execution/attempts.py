@@ -205,7 +205,7 @@ class Attempts:
         )
 
     def _waiting(self, error: TransientError) -> PartReport:
-        reason = f"{error.message}; it will be started again"
+        reason = f"{error.message}; it will be restarted"
         if self._running is not None:
             return self._told(self._running.paused(reason))
         return PartReport(
@@ -220,7 +220,7 @@ class Attempts:
         """Return a report that says what was skipped."""
         if not self._skipped_offsets:
             return report
-        said = f"{self._skipped_offsets} offsets, deleted by retention before they were read"
+        said = f"{self._skipped_offsets} offsets, which retention deleted before they were read"
         return msgspec.structs.replace(
             report,
             detail=report.detail | {"skipped": said},

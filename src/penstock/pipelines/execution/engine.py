@@ -69,9 +69,9 @@ def _check_slots(spark: SparkSession, held: int) -> None:
         time.sleep(_LOOK_SECONDS)
     if held and held >= there:
         raise ConfigurationError(
-            f"real-time mode needs {held + 1} slots, {context.master} has {there}",
+            f"real-time mode needs {held + 1} slots; {context.master} has {there}",
             code="spark.slots",
-            detail="one for each partition that is read, and one for everything else",
+            detail="one for each partition that it reads, and one for everything else",
             hint=f"set spark.master to local[*], or local[{held + 1}], or a larger cluster",
         )
 

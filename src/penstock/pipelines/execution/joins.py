@@ -7,7 +7,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 __all__ = ["ENDLESS", "HINT", "joins_streams", "keeps_rows_for_ever"]
 
-ENDLESS = "without a bound in time: keeps rows for ever"
+ENDLESS = "without a bound in time, and keeps their rows for ever"
 HINT = "give both streams a disorder, and compare their times in the join's condition"
 
 _OPERATOR = "symmetricHashJoin"

@@ -82,7 +82,7 @@ def output_of(pipeline: Pipeline, frame_of: Callable[[Data], DataFrame]) -> Data
     except Exception as error:
         raise refusal(error, pipeline) from error
     if not isinstance(result, DataFrame):
-        text = f"pipeline {pipeline.name!r} gives {type(result).__name__}, not a DataFrame"
+        text = f"pipeline {pipeline.name!r} returns {type(result).__name__}, not a DataFrame"
         raise DefinitionError(
             (Problem("pipeline.gives", text, "return a DataFrame", pipeline.place),)
         )
@@ -277,7 +277,7 @@ def _panes(
 
 def _given(output: DataFrame | None) -> DataFrame:
     if output is None:
-        raise TypeError("windows give streams and tables")
+        raise TypeError("windows write streams and tables")
     return output
 
 

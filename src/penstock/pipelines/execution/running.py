@@ -110,7 +110,7 @@ class RunningPipeline:
         try:
             self._catch_up()
         except TransientError as error:
-            self._trouble = f"dead letters wait: {error.message}"
+            self._trouble = f"dead letters cannot be written yet: {error.message}"
         except (PySparkException, Py4JError) as error:
             raise of_query(error, self.pipeline) from error
         if not active and (ended := self.query.exception()) is not None:
@@ -130,7 +130,7 @@ class RunningPipeline:
             self._save()
         except TransientError:
             # What is not swept now is swept at the next start, from the durable position.
-            self._trouble = "dead letters wait for the next start"
+            self._trouble = "dead letters are written at the next start"
         finally:
             for sweeper in self._sweepers:
                 sweeper.close()

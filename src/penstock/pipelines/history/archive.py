@@ -150,7 +150,7 @@ def _gone(archive: Archive[Any], gaps: Sequence[Gap]) -> ConfigurationError:
         f"{gone:,} offsets of {archive.stream.name} are neither in {archive.name} nor on the log",
         code="history.gap",
         detail="; ".join(map(str, gaps)),
-        hint="keep records longer; to go on without them: --set spark.on_trimmed=skip",
+        hint="keep records longer; to continue without them: --set spark.on_trimmed=skip",
     )
 
 
@@ -159,12 +159,12 @@ def _other_log(
 ) -> ConfigurationError:
     topic = archive.stream.topic.name
     places = (
-        f"{topic}[{number}] ends at offset {ends[number][1]}, its archive at {at}"
+        f"{topic}[{number}] ends at offset {ends[number][1]}, its archive ends at {at}"
         for number, at in beyond.items()
     )
     return ConfigurationError(
-        f"{archive.name} is not the archive of the log that is there",
+        f"{archive.name} does not belong to the existing log",
         code="history.other-log",
-        detail=f"{'; '.join(places)}: the topic was made anew, or a broker has lost records",
+        detail=f"{'; '.join(places)}: the topic was created again, or a broker has lost records",
         hint=f"archive it under another name: app.archive(..., name=...) instead of {archive.name}",
     )

@@ -223,9 +223,9 @@ class Histories:
         found = [times[each] for each in names]
         if found != sorted(set(found)):
             raise ConfigurationError(
-                f"{directory}: this file system does not keep the times of files",
+                f"{directory}: this file system does not keep modification times",
                 code="history.times",
-                detail="a history is read in the order of its pieces' times",
+                detail="the pieces of a history are read in the order of their modification times",
                 hint="set spark.checkpoint_dir to a disk, or to HDFS",
             )
         return len(names)
@@ -233,10 +233,10 @@ class Histories:
     def _changed(self) -> ConfigurationError:
         had, now = _with_history(self._found), _with_history(self._archives)
         return ConfigurationError(
-            f"pipeline {self._pipeline.name!r} began {had}, and would go on {now}",
+            f"pipeline {self._pipeline.name!r} began {had}, and would continue {now}",
             code="history.changed",
-            detail=f"its checkpoint {self._checkpoint} can only go on as it began",
-            hint=f"give it a new name, or compute it anew: penstock rebuild {self._pipeline.name}",
+            detail=f"its checkpoint {self._checkpoint} can only continue as it began",
+            hint=f"give it a new name, or recompute it: penstock rebuild {self._pipeline.name}",
         )
 
 

@@ -56,7 +56,7 @@ def caretaker(
         spark.sparkContext.cancelJobGroup(_GROUP)
         thread.join(_STOP_SECONDS)
         if thread.is_alive():
-            _LOG.warning("the upkeep of the lake did not end within %g s", _STOP_SECONDS)
+            _LOG.warning("the upkeep of the lake did not finish within %g s", _STOP_SECONDS)
 
 
 class Caretaker:

@@ -168,16 +168,18 @@ def _refuse_other(data: Lake[Any], parts: tuple[str, ...], there: sql.StructType
     wrong = []
     if parts != data.partition_columns:
         wanted = ", ".join(data.partition_columns) or "nothing"
-        wrong.append(f"it is partitioned by {', '.join(parts) or 'nothing'}, declared is {wanted}")
+        wrong.append(
+            f"it is partitioned by {', '.join(parts) or 'nothing'}; the declaration says {wanted}"
+        )
     for column in _columns(data):
         if column.name in there.fieldNames():
             has = there[column.name].dataType.simpleString()
             if has != column.dataType.simpleString():
                 wants = column.dataType.simpleString()
-                wrong.append(f"it holds {column.name} as {has}, declared is {wants}")
+                wrong.append(f"it holds {column.name} as {has}; the declaration says {wants}")
     if wrong:
         raise ConfigurationError(
-            f"lake table {data.name!r} is not the one that is declared",
+            f"lake table {data.name!r} differs from its declaration",
             code="lake.changed",
             detail="; ".join(wrong),
             hint="declare a table of another name, or move this one away",

@@ -204,8 +204,8 @@ def _retried(data: Lake[Any], step: Callable[[], T]) -> T:
             if conflict and next(again, None):
                 continue
             raise TransientError(
-                f"the upkeep of lake table {data.name!r} did not get through",
+                f"the upkeep of lake table {data.name!r} did not finish",
                 code="lake.conflict" if conflict else "lake.upkeep",
                 detail=first_lines(str(error)),
-                hint=f"it is tried again; by hand: penstock lake maintain APP {data.name}",
+                hint=f"it is retried; to run it yourself: penstock lake maintain APP {data.name}",
             ) from error

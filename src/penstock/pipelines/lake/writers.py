@@ -45,9 +45,9 @@ def refuse_other_checkpoint(
         present = {each for each, batch in writers.items() if batch < NO_MORE}
         if lost := sorted(present - known):
             raise ConfigurationError(
-                f"lake table {data.name!r} holds rows of a query whose checkpoint is gone",
+                f"lake table {data.name!r} holds rows of a query whose checkpoint is missing",
                 code="lake.second-beginning",
-                detail=f"{pipeline.name!r} has none, would begin anew and add them once more; "
+                detail=f"{pipeline.name!r} has none, would start again and add them twice; "
                 f"lost: {', '.join(lost)}",
                 hint=_WAYS_OUT,
             )
@@ -58,7 +58,7 @@ def refuse_other_checkpoint(
         raise ConfigurationError(
             f"lake table {data.name!r} is ahead of the checkpoint of {pipeline.name!r}",
             code="lake.older-checkpoint",
-            detail=f"it holds batch {writers[query]}, the checkpoint knows of {last}: a copy?",
+            detail=f"it holds batch {writers[query]}, the checkpoint only {last}: an older copy?",
             hint=_WAYS_OUT,
         )
 

@@ -89,7 +89,7 @@ def _read(files: Files, file: str) -> Mapping[str, Any]:
         f"{file} cannot be read",
         code="checkpoint.unknown",
         detail=f"it begins with {text[:40]!r}",
-        hint="put back the copy that it had, or remove the checkpoint to compute it anew",
+        hint="restore the file, or delete the checkpoint to compute everything again",
     )
 
 
@@ -99,8 +99,8 @@ def _refuse_changed(found: Mapping[str, Any], pipeline: Pipeline, now: Identity)
         raise ConfigurationError(
             f"{pipeline.name}: its checkpoint was made by Penstock {found.get('penstock')}",
             code="checkpoint.newer",
-            detail=f"it has format {form}, and {FORMAT} is the newest that is known here",
-            hint="run that release, or give the pipeline a new name",
+            detail=f"it has format {form}; this version knows formats up to {FORMAT}",
+            hint="use that release, or give the pipeline a new name",
         )
     if form == FORMAT:
         before = Identity.from_json(found)
@@ -126,8 +126,8 @@ def _refuse_unknown(files: Files, checkpoint: str, pipeline: Pipeline) -> None:
         planned[-1:] != done[-1:] and not real_time and not isinstance(pipeline.writes, Lake)
     ):
         raise ConfigurationError(
-            f"{pipeline.name}: {checkpoint} does not say what made it",
+            f"{pipeline.name}: {checkpoint} does not say which program made it",
             code="checkpoint.unknown",
-            detail=f"there are batches up to {planned[-1]} and no {_FILE}",
-            hint="put back the file, or give the pipeline a new name",
+            detail=f"it has batches up to {planned[-1]}, but no {_FILE}",
+            hint="restore the file, or give the pipeline a new name",
         )

@@ -108,12 +108,12 @@ def refuse(name: str, changes: list[str], *, made_with: str, now: Identity) -> N
     if not changes:
         return
     if made_with not in ("", now.spark):
-        changes = [*changes, f"the checkpoint was made with Spark {made_with}, this is {now.spark}"]
+        changes = [*changes, f"the checkpoint was made with Spark {made_with}; this is {now.spark}"]
     raise ConfigurationError(
-        f"{name} was changed, its checkpoint is that of the old one",
+        f"{name} was changed; its checkpoint belongs to the old version",
         code="pipeline.changed",
         detail="\n  ".join(changes),
-        hint=f"give it a new name, or compute it anew from the log: penstock rebuild {name}",
+        hint=f"give it a new name, or recompute it from the log: penstock rebuild {name}",
     )
 
 

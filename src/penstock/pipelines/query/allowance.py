@@ -37,7 +37,7 @@ class Allowance:
     def call(self, work: Callable[[], T]) -> T:
         """Return what a call returns, and raise what it raises; OverdueError: the time is up."""
         if not self._open:
-            raise RuntimeError("what gave the allowance has ended")
+            raise RuntimeError("the allowance of time has ended")
         result: Future[T] = Future()
         began = time.monotonic()
         self._calls.put((work, result))

@@ -96,7 +96,9 @@ def refuse_reaching(plan: Any) -> None:
     """Refuse a plan in which Spark has found a function, where a word could have been a column."""
     for kind, found in resolved(plan):
         if kind in REACHING:
-            raise _refusal(f"{found.prettyName()} is no column here, and the function not allowed")
+            raise _refusal(
+                f"{found.prettyName()} is not a column here, and the function is not allowed"
+            )
 
 
 def _renamed(
@@ -147,7 +149,7 @@ class _Gate:
         for node in found:
             self._check(node)
         if found and found[0].kind == "UnresolvedRelation":
-            raise _refuse(found[0], "only a SELECT is run, and nothing that changes anything")
+            raise _refuse(found[0], "only a SELECT may run; it cannot change anything")
         self.mentions = [each for node in found for each in self._mentioned(node)]
         """The tables, in the order of the plan."""
 
@@ -190,7 +192,7 @@ class _Gate:
         for number in range(several.size()):
             given = str(several.apply(number).productElement(0))
             if self._found(given):
-                why = f"WITH gives the name {given!r}, which is a table's, to something else"
+                why = f"WITH reuses the name {given!r}, which is the name of a table"
                 raise _refuse(node, why, hint="give it another name")
             yield given
 
@@ -204,7 +206,7 @@ class _Gate:
         written = ".".join(parts)
         if len(parts) == 1 and written.lower() in self.shared:
             if past:
-                raise _refuse(node, f"{written!r} is not in the lake and has no past")
+                raise _refuse(node, f"{written!r} is not a lake table, so it has no versions")
             return
         found = self._found(written)
         if not found:
@@ -215,7 +217,7 @@ class _Gate:
         place = node.place()
         named = None if place is None else name_at(self._tokens, place.start)
         if named is None or named.parts != parts or (named.past_end > named.end) != bool(past):
-            raise _refuse(node, f"{written!r} is not written as the name of a table")
+            raise _refuse(node, f"{written!r} is not a valid name of a table")
         above = past.parent if past else outer
         aliased = above is not None and above.kind == "SubqueryAlias"
         yield _Mention(self._relation(past, found[0], parts), named, aliased)
@@ -224,8 +226,10 @@ class _Gate:
         if past is None:
             return Relation(declared, view=parts[0].lower() if len(parts) == 1 else "")
         if declared not in self._lakes:
-            hint = "a stream is read in a range: --from and --to"
-            raise _refuse(past, f"{declared!r} is not in the lake and has no versions", hint=hint)
+            hint = "to read a range of a stream, use --from and --to"
+            raise _refuse(
+                past, f"{declared!r} is not a lake table, so it has no versions", hint=hint
+            )
         _, timestamp, version = (each for each in children(past.java))
         number, instant = options(version), options(timestamp)
         if number is not None and str(number).isascii() and str(number).isdecimal():
@@ -234,7 +238,7 @@ class _Gate:
             value, kind = children(instant)
             if kind.getClass().getSimpleName().startswith(_STRING) and value is not None:
                 return Relation(declared, timestamp=str(value.toString()))
-        raise _refuse(past, "a version is AS OF a number, a timestamp AS OF a text")
+        raise _refuse(past, "write VERSION AS OF with a number, TIMESTAMP AS OF with a text")
 
     def _found(self, written: str) -> list[str]:
         """Return what is declared by this name: as it is, or with ``_`` for dots and dashes."""
@@ -247,10 +251,10 @@ class _Gate:
 def _bounded(text: str) -> list[Token]:
     """Return the tokens of a text that is not too large for a parser."""
     if len(text) > MAX_CHARACTERS:
-        raise _too_large(f"it has {len(text)} characters; at most {MAX_CHARACTERS} are read")
+        raise _too_large(f"it has {len(text)} characters; at most {MAX_CHARACTERS} are allowed")
     found = list(tokens(text))
     if deepest(found) > MAX_NESTING:
-        raise _too_large(f"more than {MAX_NESTING} brackets are open at once")
+        raise _too_large(f"more than {MAX_NESTING} brackets are nested")
     return found
 
 
@@ -261,10 +265,10 @@ def _parsed(text: str, parse: Parse) -> Any:
         if "StackOverflow" in str(error) or "TOO_COMPLEX" in str(error):
             raise _too_large("it is nested too deep") from None
         raise ConfigurationError(
-            "this is no SQL that can be read",
+            "this is not valid SQL",
             code="query.syntax",
             detail=first_lines(str(error)),
-            hint="one SELECT in Spark's dialect; docs/lake.md says what it may hold",
+            hint="one SELECT in Spark's dialect; docs/lake.md says what it may contain",
         ) from None
 
 
@@ -272,7 +276,7 @@ def _measured(plan: Any) -> Iterator[Node]:
     """Yield all nodes, outer ones first; refuse a plan that is too large or too deep."""
     for count, node in enumerate(nodes(plan)):
         if count >= MAX_NODES:
-            raise _too_large(f"it is made of more than {MAX_NODES} pieces")
+            raise _too_large(f"its plan has more than {MAX_NODES} nodes")
         if node.depth > MAX_DEPTH:
             raise _too_large("it is nested too deep")
         yield node
@@ -296,7 +300,7 @@ def _refuse(node: Node, why: str, *, hint: str = "", code: str = "refused") -> C
 def _refusal(
     why: str, *, detail: str = "", hint: str = "", code: str = "refused"
 ) -> ConfigurationError:
-    hint = hint or "docs/lake.md says what a query may hold"
+    hint = hint or "docs/lake.md says what a query may contain"
     return ConfigurationError(f"refused: {why}", code=f"query.{code}", detail=detail, hint=hint)
 
 
@@ -304,5 +308,5 @@ def _too_large(why: str) -> ConfigurationError:
     return ConfigurationError(
         f"the query is too large: {why}",
         code="query.too-large",
-        hint="ask for less at once, or write a pipeline",
+        hint="split the query, or write a pipeline",
     )

@@ -95,10 +95,10 @@ class Answer:
             ]
         except (ValueError, OverflowError) as error:
             raise ConfigurationError(
-                "a row has a value that cannot be shown",
+                "a row contains a value that cannot be shown",
                 code="query.value",
                 detail=str(error),
-                hint="times are shown from year 1 to 9999; as a text: select string(COLUMN)",
+                hint="only years 1 to 9999 can be shown; as a text: select string(COLUMN)",
             ) from error
 
     def refused(self) -> dict[str, int]:
@@ -269,7 +269,7 @@ class _Asking:
             raise TransientError(
                 f"the query took longer than {limit:g} s and was ended",
                 code="query.time",
-                hint="ask for less (--from, --to), or give it longer: --time-limit 1h",
+                hint="ask for less (--from, --to), or allow more time: --time-limit 1h",
             ) from error
 
 
@@ -299,5 +299,5 @@ def _explained() -> Iterator[None]:
             "Spark cannot answer the query",
             code="query.wrong",
             detail=first_lines(str(error)),
-            hint='its columns: penstock query APP "select * from TABLE limit 1"',
+            hint='to see its columns: penstock query APP "select * from TABLE limit 1"',
         ) from error

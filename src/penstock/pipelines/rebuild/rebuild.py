@@ -68,42 +68,42 @@ def refuse_rebuild(graph: Graph, name: str, *, append: bool) -> Pipeline:
         raise ConfigurationError(
             f"{name!r} is a {part.kind}: only pipelines are rebuilt",
             code="rebuild.not-a-pipeline",
-            hint=f"a service begins anew with: penstock reset --part {name}",
+            hint=f"to restart a service from its input: penstock reset --part {name}",
         )
     pipeline = find_pipeline(graph, name)
     data = pipeline.writes
     if isinstance(pipeline.trigger, RealTime):
         raise ConfigurationError(
-            f"{name} runs in real-time mode, where nothing fences the one that runs",
+            f"{name} runs in real-time mode, where the running version cannot be fenced",
             code="rebuild.real-time",
             hint="give it a new name, and stop the old one",
         )
     if isinstance(data, Archive):
         raise ConfigurationError(
-            f"{name} fills the archive {data.name}, which holds what the log has forgotten",
+            f"{name} fills the archive {data.name}, which holds records that the log no longer has",
             code="rebuild.archive",
             hint="archive the stream under another name: app.archive(..., name=...)",
         )
     if isinstance(data, Stream) and not append:
         raise ConfigurationError(
-            f"{name} writes the stream {data.name}, and what was written there stays",
+            f"{name} writes the stream {data.name}, whose records cannot be replaced",
             code="rebuild.stream",
-            detail="its readers have seen the old records; the new ones would come behind them",
+            detail="its readers have seen the old records; the new ones would be appended",
             hint=f"penstock rebuild {name} --append, or give it and its stream new names",
         )
     others = [edge.start for edge in graph.edges() if edge.end == data.name and edge.start != name]
     if others and not isinstance(data, Stream):
         raise ConfigurationError(
-            f"{data.name} is written by {', '.join(others)}, too",
+            f"{data.name} is also written by {', '.join(others)}",
             code="rebuild.shared",
-            detail="what they have written cannot be told from what this pipeline has",
+            detail="their rows cannot be told apart from those of this pipeline",
             hint="give the pipeline an output of its own",
         )
     if isinstance(data, Lake) and (readers := _stream_readers(graph, data)):
         raise ConfigurationError(
             f"{data.name} is read as a stream by {', '.join(readers)}",
             code="rebuild.read-as-stream",
-            detail="a table that is replaced is no stream of additions any more",
+            detail="a table that is replaced is no longer a stream of additions",
             hint="give the pipeline and its table new names",
         )
     return pipeline
@@ -138,7 +138,7 @@ def rebuild_pipeline(
     pipeline = refuse_rebuild(graph, name, append=append)
     lock = FileLock(site.places.home / f"rebuild-{graph.app}.{name}.lock")
     if not lock.acquire():
-        raise ConfigurationError(f"{name} is being rebuilt already", code="rebuild.running")
+        raise ConfigurationError(f"{name} is already being rebuilt", code="rebuild.running")
     with lock, session(site.settings, site.places, name=f"{graph.app}.{name}.rebuild") as spark:
         found = _Rebuild(graph, pipeline, site, spark, watching or Watching())
         try:
@@ -198,7 +198,7 @@ class _Rebuild:
                 f"{self._pipeline.name} cannot be computed from the beginning of its input",
                 code="rebuild.trimmed",
                 detail="retention has deleted it: " + "; ".join(cut),
-                hint=f"penstock rebuild {self._pipeline.name} --trimmed computes it from the rest",
+                hint=f"compute it from the rest: penstock rebuild {self._pipeline.name} --trimmed",
             )
 
     def _switch(self, standing: Standing) -> Rebuilt:

@@ -49,7 +49,7 @@ def why_not_native(pipeline: Pipeline) -> list[str]:
 
 def _about_input(data: Data) -> Iterator[str]:
     if isinstance(data, Stream) and data.archive is not None:
-        yield "what Spark finds late is looked up on the log, and its history is not there"
+        yield "late records are looked up on the log, and the log does not have the history"
 
 
 def _about_windows(rollup: Rollup) -> Iterator[str]:

@@ -49,9 +49,9 @@ def begun_before(
         return None
     if query != begun.query:
         raise ConfigurationError(
-            f"{data.name} was written with another checkpoint than that of its pipeline",
+            f"{data.name} was last written with another checkpoint",
             code="pipeline.other-checkpoint",
-            detail=f"the last to write was query {begun.query}, this is {query}",
+            detail=f"the last writer was query {begun.query}; this is {query}",
             hint=_ways_out(data, pipeline),
         )
     last = max(planned_batches(files, checkpoint), default=-1)
@@ -70,23 +70,23 @@ def plan_of(files: Files, checkpoint: str, batch: int) -> str:
 def half_written(topic: str, *, batch: int, tasks: int) -> ConfigurationError:
     """Return the refusal of another program for a batch that an earlier one has written in part."""
     return ConfigurationError(
-        f"the program was changed while batch {batch} into {topic} was written in part",
+        f"the program was changed while batch {batch} into {topic} was partly written",
         code="pipeline.half-written",
         detail=f"some of its {tasks} tasks have written their rows and some have not; the new "
-        "program would split them in another way, and lose and double some",
-        hint="start the program as it was: it finishes the batch; then change it. "
-        "Or compute it anew: penstock rebuild NAME",
+        "program would split them differently, lose some and write some twice",
+        hint="start the old program, which finishes the batch; then change it. "
+        "Or recompute the pipeline: penstock rebuild NAME",
     )
 
 
 def forgotten(topic: str, *, batch: int) -> ConfigurationError:
     """Return the refusal of a batch of which the cluster has forgotten what was written."""
     return ConfigurationError(
-        f"batch {batch} into {topic} was interrupted so long ago that nobody knows what of it was "
-        "written",
+        f"batch {batch} into {topic} was interrupted so long ago that nobody knows which rows "
+        "were written",
         code="pipeline.forgotten",
         detail="the cluster has deleted the positions (offsets.retention.minutes)",
-        hint="compute it anew: penstock rebuild NAME (--append for a stream)",
+        hint="recompute the pipeline: penstock rebuild NAME (--append for a stream)",
     )
 
 
@@ -103,13 +103,15 @@ def _is_empty(connection: Connection, data: OnLog) -> bool:
 
 def _second_beginning(data: Stream[Any], begun: Begun, pipeline: str) -> ConfigurationError:
     return ConfigurationError(
-        f"stream {data.name!r} holds what its pipeline has written, and the checkpoint is gone",
+        f"stream {data.name!r} holds the output of its pipeline, but the checkpoint is missing",
         code="pipeline.second-beginning",
-        detail=f"it would begin anew and write all of it once more; lost: query {begun.query}",
+        detail=f"it would start again and write everything twice; lost: query {begun.query}",
         hint=_ways_out(data, pipeline),
     )
 
 
 def _ways_out(data: OnLog, pipeline: str) -> str:
     append = " --append" if isinstance(data, Stream) else ""
-    return f"put the checkpoint back, or compute it anew: penstock rebuild {pipeline}{append}"
+    return (
+        f"put the checkpoint back, or recompute the pipeline: penstock rebuild {pipeline}{append}"
+    )

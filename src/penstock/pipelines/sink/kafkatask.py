@@ -241,7 +241,7 @@ def taken_over() -> FencedError:
     return FencedError(
         "another run of the same pipeline has taken over",
         code="pipeline.taken-over",
-        hint="let one of them run",
+        hint="run only one of them",
     )
 
 
@@ -252,8 +252,8 @@ def older_checkpoint(
     return ConfigurationError(
         f"{topic} is ahead of the checkpoint of the pipeline that writes it",
         code="pipeline.older-checkpoint",
-        detail=f"batch {written} was begun, the checkpoint knows of batch {known}: an older copy?",
-        hint=f"put the newest checkpoint back, or compute it anew: penstock rebuild {pipeline} "
+        detail=f"batch {written} was begun, the checkpoint has batch {known}: an older copy?",
+        hint=f"put the newest checkpoint back, or recompute it: penstock rebuild {pipeline} "
         "(--append for a stream: what was written stays)",
     )
 

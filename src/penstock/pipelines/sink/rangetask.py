@@ -115,10 +115,10 @@ class RangeTask:
 
     def _others(self) -> ConfigurationError:
         return ConfigurationError(
-            f"a task of the replay into {self.output.topic} was repeated and gave other rows",
+            f"a task of the replay into {self.output.topic} was repeated and returned other rows",
             code="replay.repeated",
-            detail="some of those that it gave before are written",
-            hint="replay it again under another label: --as LABEL",
+            detail="some of the earlier rows are already written",
+            hint="run the replay again with another label: --as LABEL",
         )
 
 

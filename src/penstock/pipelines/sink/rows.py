@@ -164,15 +164,17 @@ def _mismatches(given: sql.StructType, schema: Schema, data: Data) -> list[tuple
         milliseconds = holds_milliseconds(schema, field.name) and isinstance(has, sql.LongType)
         if not milliseconds and not _fits(has, wants):
             word = wants.simpleString()
-            hint = f"{data.name} holds {word}: cast it, .cast({word!r})"
+            hint = f"{data.name} needs {word}: add .cast({word!r})"
             found.append((f"gives {field.name!r} as {has.simpleString()}", hint))
     for column in names:
         if column == DELETED and _deletes(given, data):
             if not isinstance(given[column].dataType, sql.BooleanType):
                 said = f"gives {column!r} as {given[column].dataType.simpleString()}"
-                found.append((said, "true deletes the row's key: cast it, .cast('boolean')"))
+                found.append((said, "true deletes the key of the row: add .cast('boolean')"))
         elif column not in wanted.fieldNames():
-            hint = f"{did_you_mean(column, wanted.fieldNames())} Or leave it out: select(...)"
+            hint = (
+                f"{did_you_mean(column, wanted.fieldNames())} Or leave the column out: select(...)"
+            )
             found.append((f"gives {column!r}, which {holds} does not hold", hint))
     return found
 

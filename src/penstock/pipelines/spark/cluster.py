@@ -80,7 +80,7 @@ def refuse_unshared(settings: Settings, pipelines: Iterable[Pipeline]) -> None:
     ]
     if missing:
         raise ConfigurationError(
-            f"{master} runs on other machines, which do not see this project's directory",
+            f"{master} runs on other machines, which cannot see the directory of this project",
             code="spark.not-shared",
             detail=f"not set: {', '.join(missing)}",
             hint=f"set {' and '.join(missing)} to a path or address that every machine sees",

@@ -93,7 +93,7 @@ def _of_spark(text: str, what: str) -> PenstockError | None:
             f"{what}: its input was trimmed before it was read",
             code=TRIMMED,
             detail=reason,
-            hint="keep records longer, or start anew under another name",
+            hint="keep records longer, or start again under another name",
         )
     if _DISK.search(text):
         return _full(what, reason)
@@ -111,7 +111,7 @@ def _full(what: str, reason: str) -> ConfigurationError:
         f"{what}: the disk is full",
         code="disk.full",
         detail=first_lines(reason),
-        hint="make room; it goes on from its last commit",
+        hint="make room; the pipeline continues from its last commit",
     )
 
 
@@ -138,8 +138,8 @@ def _of_ours(text: str, pipeline: Pipeline) -> PenstockError | None:
 
 
 def _refused(reason: str, pipeline: Pipeline) -> DefinitionError:
-    said = f"pipeline {pipeline.name!r} would write what {pipeline.writes.name} refuses"
-    hint = "leave such rows out, or change the record's declaration"
+    said = f"pipeline {pipeline.name!r} would write a row that {pipeline.writes.name} refuses"
+    hint = "filter such rows out, or change the declaration of the record"
     text = f"{said}: {first_lines(reason)}"
     return DefinitionError((Problem("pipeline.output", text, hint, pipeline.place),))
 
@@ -149,7 +149,7 @@ def _taken_over(pipeline: Pipeline, detail: str) -> FencedError:
         f"pipeline {pipeline.name!r} stopped: another run of it has taken over",
         code="pipeline.taken-over",
         detail=detail,
-        hint="let one of them run; they share a checkpoint",
+        hint="run only one of them, because they share a checkpoint",
     )
 
 

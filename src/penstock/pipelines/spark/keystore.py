@@ -45,8 +45,8 @@ def key_store(connection: Connection) -> Path | None:
             raise ConfigurationError(
                 f"{settings.tls_key_file} is encrypted, and {context.master} is on other machines",
                 code="kafka.security",
-                detail="executors get the key from the driver and cannot decrypt it",
-                hint="give pipelines a key of their own without a password, readable by the owner",
+                detail="executors get the key from the driver, and cannot decrypt it",
+                hint="give pipelines a key without a password, which only the owner can read",
             )
         return None
     if is_encrypted(key):
@@ -85,8 +85,8 @@ def _decrypted(key: str, password: str, context: Any, *, file: str) -> str:
         raise ConfigurationError(
             f"the key in {file} cannot be decrypted",
             code="kafka.security",
-            detail=f"{why}; the password may be another one",
-            hint="check tls_key_password, or encrypt it anew: openssl pkcs8 -topk8 -v2 aes-256-cbc",
+            detail=f"{why}; the password may be wrong",
+            hint="check tls_key_password, or run: openssl pkcs8 -topk8 -v2 aes-256-cbc",
         ) from None
     lines = textwrap.wrap(base64.b64encode(plain).decode(), _PEM_WIDTH)
     return "\n".join(["-----BEGIN PRIVATE KEY-----", *lines, "-----END PRIVATE KEY-----"])

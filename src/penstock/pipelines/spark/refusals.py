@@ -17,11 +17,11 @@ __all__ = ["refusal"]
 _PLAN = re.compile(r";\s*~.*", re.DOTALL)
 """The tree that Spark puts behind some of its messages."""
 _STARTED = re.compile(r"Queries with streaming sources must be executed with writeStream.*")
-_STARTS = "the function starts a query over its input; it is called once, to say what is computed"
+_STARTS = "the function starts a query over its input, but it may only build a plan"
 _HINTS: Sequence[tuple[re.Pattern[str], str]] = (
     (
         re.compile(re.escape(_STARTS)),
-        "no collect(), count(), show() or write in it: return the frame, Penstock runs it",
+        "no collect(), count(), show() or write in it; return the frame, Penstock runs it",
     ),
     (
         re.compile(r"output mode: append\..* aggregations without watermark"),
@@ -33,7 +33,7 @@ _HINTS: Sequence[tuple[re.Pattern[str], str]] = (
     ),
     (
         re.compile(r"dropDuplicatesWithinWatermark is not supported .* without watermark"),
-        'declare how late its records come: app.stream(..., event_time=EventTime(disorder="30s"))',
+        'say how late its records may come: app.stream(..., event_time=EventTime(disorder="30s"))',
     ),
 )
 

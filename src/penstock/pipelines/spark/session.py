@@ -303,7 +303,7 @@ def _launch(options: Mapping[str, str], files: _Files) -> Any:
                 "Spark's JVM does not start",
                 code="spark.not-started",
                 detail=" / ".join(last_lines(files.printed, count=_LINES_SHOWN)),
-                hint=f"penstock doctor; everything it said is in {files.printed}",
+                hint=f"run penstock doctor; the output of the JVM is in {files.printed}",
             ) from error
         finally:
             private.unlink(missing_ok=True)

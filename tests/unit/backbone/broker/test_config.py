@@ -68,7 +68,7 @@ def test_two_brokers_are_refused(tmp_path: Path) -> None:
 
 def test_a_directory_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("text")
-    with pytest.raises(ConfigurationError, match="something else") as caught:
+    with pytest.raises(ConfigurationError, match="something other") as caught:
         EmbeddedBroker(tmp_path).start()
     assert caught.value.code == "broker.directory"
     assert "thesis.tex" in caught.value.detail

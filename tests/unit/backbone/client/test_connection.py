@@ -85,18 +85,18 @@ def test_all_that_is_wrong_is_said_at_once(tls: dict[str, str]) -> None:
         Connection("kafka.test:9092", settings)
     assert caught.value.code == "kafka.security"
     assert caught.value.detail.splitlines() == [
-        "sasl_mechanism is 'GUESS'; known are PLAIN, SCRAM-SHA-256, SCRAM-SHA-512",
+        "sasl_mechanism is 'GUESS'; it must be one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512",
         "  SASL_PLAINTEXT needs sasl_username and sasl_password",
         "  TLS files are set, but security_protocol is SASL_PLAINTEXT",
-        "  tls_certificate_file and tls_key_file go together",
-        "  tls_key_file: there is no file /nowhere/key.pem",
+        "  set tls_certificate_file and tls_key_file together",
+        "  tls_key_file: the file /nowhere/key.pem does not exist",
     ]
 
 
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        (KafkaSettings(security_protocol="TLS"), "'TLS'; known are PLAINTEXT, SSL"),
+        (KafkaSettings(security_protocol="TLS"), "'TLS'; it must be one of PLAINTEXT, SSL"),
         (KafkaSettings(sasl_username="me"), "sasl_username is set, but security_protocol is"),
     ],
 )

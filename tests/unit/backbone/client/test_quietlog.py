@@ -50,7 +50,7 @@ def test_after_a_while_it_is_written_again_with_how_many_were_left_out(written, 
     for _ in range(4):
         written("down")
     clock.now += INTERVAL_SECONDS
-    assert written("down") == ["down", "down (3 more like it since the last)"]
+    assert written("down") == ["down", "down (3 more like it since then)"]
 
 
 def test_no_more_texts_are_remembered_than_it_may(written):

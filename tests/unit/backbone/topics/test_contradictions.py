@@ -53,7 +53,7 @@ def test_settings_that_nobody_declares_are_not_compared():
 
 def test_more_partitions_for_keys_have_an_obstacle_that_can_be_accepted():
     more = replace(SPEC, partitions=4)
-    assert "same key elsewhere" in differences(more, STATE)[0].obstacle
+    assert "a key moves to another one" in differences(more, STATE)[0].obstacle
     assert differences(more, STATE, repartition=True)[0].obstacle == ""
     spread = replace(more, partitioning="round_robin")
     assert differences(spread, STATE)[0].obstacle == ""
@@ -61,7 +61,7 @@ def test_more_partitions_for_keys_have_an_obstacle_that_can_be_accepted():
 
 def test_fewer_partitions_have_an_obstacle_that_nothing_removes():
     fewer = replace(SPEC, partitions=1, partitioning="round_robin")
-    assert "cannot take" in differences(fewer, STATE, repartition=True)[0].obstacle
+    assert "cannot remove" in differences(fewer, STATE, repartition=True)[0].obstacle
 
 
 def test_the_error_names_all_topics_and_both_sides_of_each_difference():

@@ -35,7 +35,7 @@ def test_all_that_is_neither_in_the_archive_nor_on_the_log_is_named_and_refused(
         "2,003 offsets of readings are neither in readings.archive nor on the log [history.gap]\n"
         "  readings[0] wants offset 5, the log begins at 9; "
         "readings[2] wants offset 1, the log begins at 2000\n"
-        "  hint: keep records longer; to go on without them: --set spark.on_trimmed=skip"
+        "  hint: keep records longer; to continue without them: --set spark.on_trimmed=skip"
     )
 
 
@@ -53,9 +53,9 @@ def test_a_log_that_ends_before_its_archive_is_another_one_and_refused_in_any_ca
     with pytest.raises(ConfigurationError) as refusal:
         seam_of(archive, {0: 5, 1: 6}, {0: (0, 3), 1: (0, 6)}, skip=skip)
     assert str(refusal.value) == (
-        "readings.archive is not the archive of the log that is there [history.other-log]\n"
-        "  readings[0] ends at offset 3, its archive at 5: "
-        "the topic was made anew, or a broker has lost records\n"
+        "readings.archive does not belong to the existing log [history.other-log]\n"
+        "  readings[0] ends at offset 3, its archive ends at 5: "
+        "the topic was created again, or a broker has lost records\n"
         "  hint: archive it under another name: "
         "app.archive(..., name=...) instead of readings.archive"
     )

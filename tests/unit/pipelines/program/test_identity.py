@@ -80,7 +80,7 @@ def test_a_refusal_says_all_changes_the_versions_and_the_way_out():
     assert refusal.value.code == "pipeline.changed"
     assert refusal.value.detail.splitlines() == [
         "a: was b, is c",
-        "  the checkpoint was made with Spark 4.1.0, this is 4.2.0",
+        "  the checkpoint was made with Spark 4.1.0; this is 4.2.0",
     ]
     assert "penstock rebuild count" in refusal.value.hint
     refuse("count", [], made_with="4.1.0", now=COUNTED)

@@ -48,8 +48,7 @@ def test_a_function_that_runs_its_input_is_told_to_return_it(pipeline):
     problem = problem_of(text, pipeline)
     assert problem.code == "pipeline.plan"
     assert problem.message == (
-        "pipeline 'copy': the function starts a query over its input; it is called once, "
-        "to say what is computed"
+        "pipeline 'copy': the function starts a query over its input, but it may only build a plan"
     )
     assert "no collect(), count(), show()" in problem.hint
 
