@@ -25,9 +25,10 @@ from penstock.backbone.client.connection import Connection
 from penstock.backbone.log.reader import LogReader
 from penstock.backbone.site import Site
 from penstock.backbone.topics.topics import Topics
-from penstock.connectors import pacing, run_source, tcp_lines, text_file
+from penstock.connectors import run_source, tcp_lines, text_file
 from penstock.connectors.connector import Item
-from penstock.connectors.positions import read_positions
+from penstock.connectors.source import pacing
+from penstock.connectors.source.positions import read_positions
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Connector
 from penstock.core.rules.check import verified

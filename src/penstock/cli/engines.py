@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from penstock.backbone.site import Site
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.parts import Part, Pipeline, Service, Source
+from penstock.core.graph.parts import Part, Pipeline, Service, Sink, Source
 from penstock.core.place import did_you_mean
 from penstock.errors import ConfigurationError, StuckError
 
@@ -98,7 +98,7 @@ class _Engine(threading.Thread):
 
 
 def _runs(graph: Graph, parts: Sequence[Part]) -> dict[str, Run]:
-    """Return what is to be run: all pipelines at once, all services at once, each source alone."""
+    """Return what is to be run: all pipelines at once, all services at once, others alone."""
     found: dict[str, Run] = {}
     services = [part.name for part in parts if isinstance(part, Service)]
     pipelines = [part.name for part in parts if isinstance(part, Pipeline)]
@@ -110,11 +110,12 @@ def _runs(graph: Graph, parts: Sequence[Part]) -> dict[str, Run]:
         from penstock import pipelines as pipeline_engine
 
         found[", ".join(pipelines)] = lambda site: pipeline_engine.run(graph, pipelines, site)
-    sources = (part.name for part in parts if isinstance(part, Source))
-    return found | {name: _source(graph, name) for name in sources}
+    alone = [part for part in parts if isinstance(part, Source | Sink)]
+    return found | {part.name: _connected(graph, part) for part in alone}
 
 
-def _source(graph: Graph, name: str) -> Run:
-    from penstock.connectors import run_source
+def _connected(graph: Graph, part: Source | Sink) -> Run:
+    from penstock.connectors import run_sink, run_source
 
-    return lambda site: run_source(graph, name, site)
+    run = run_source if isinstance(part, Source) else run_sink
+    return lambda site: run(graph, part.name, site)

@@ -1,47 +1,56 @@
-"""Ways in from outside: sources of lines or records that go onto a stream.
+"""Ways in from outside and out again: sources onto streams, and sinks that streams go to.
 
-===================  =====================================================================
-textfile             a text file, exactly once
-tcp                  lines over TCP, from many senders
-keyboard             lines that a person types
-connector            what a connector implements: it is live, or positioned
-lines, ratelimit     bytes cut into lines; the length of each and their speed are bounded
-options              options as people write them
-intake, outlet       what becomes of an item: record, dead letter, or nothing
-live                 runs a live connector: back pressure, once or lost with the process
-session, positioned  run a positioned connector: records and position in one transaction
-splits, pacing       what to read, when to commit and try again: decisions without I/O
-positions            how far each split was read, on a topic of the source
-progress             what a source reports while it runs
-run                  runs one source of an application
-===================  =====================================================================
+================  ========================================================================
+textfile          a source: a text file, exactly once
+tcp               a source: lines over TCP, from many senders
+keyboard          a source: lines that a person types
+jsonfiles         a sink: files of JSON lines, exactly once
+connector         what a connector implements: live or positioned sources, sinks
+lines, ratelimit  bytes cut into lines; the length of each and their speed are bounded
+options           options as people write them
+source, sink      how sources and sinks are run
+retrying          sessions one after another: what is transient is tried again
+progress          what a source or sink reports while it runs
+run               runs one source or sink of an application
+================  ========================================================================
 
 A connector of your own needs none of these but ``connector``: see ``docs/connectors.md``.
 """
 
 from penstock.connectors.connector import (
     WHOLE,
+    BatchLimits,
     Feed,
     Item,
     LiveConnector,
     Position,
     PositionedConnector,
     Reading,
+    Row,
+    Writer,
+    WritingConnector,
 )
+from penstock.connectors.jsonfiles import json_files
 from penstock.connectors.keyboard import keyboard
-from penstock.connectors.run import run_source
+from penstock.connectors.run import run_sink, run_source
 from penstock.connectors.tcp import tcp_lines
 from penstock.connectors.textfile import text_file
 
 __all__ = [
     "WHOLE",
+    "BatchLimits",
     "Feed",
     "Item",
     "LiveConnector",
     "Position",
     "PositionedConnector",
     "Reading",
+    "Row",
+    "Writer",
+    "WritingConnector",
+    "json_files",
     "keyboard",
+    "run_sink",
     "run_source",
     "tcp_lines",
     "text_file",

@@ -1,4 +1,4 @@
-"""What a connector implements: a source is live, or positioned.
+"""What a connector implements: a source is live or positioned, a sink writes batches.
 
 Of a *live* source everything happens once (a socket, a keyboard): it puts items into a
 :class:`Feed`, and what it does not take when it comes is gone. A *positioned* source can be read
@@ -6,17 +6,34 @@ again (a file, a table): it is divided into splits, each of which is opened at a
 The runner commits the records and the position in one transaction, which makes it exactly once.
 
 Both give items: bytes, of which ``parse`` (or JSON) makes records, or records themselves.
+
+A *sink* writes rows in batches, each with the position behind it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
 from threading import Event
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import msgspec
 
+from penstock.core.graph.parts import Sink
 from penstock.errors import DataError
 
-__all__ = ["WHOLE", "Feed", "Item", "LiveConnector", "Position", "PositionedConnector", "Reading"]
+__all__ = [
+    "WHOLE",
+    "BatchLimits",
+    "Feed",
+    "Item",
+    "LiveConnector",
+    "Position",
+    "PositionedConnector",
+    "Reading",
+    "Row",
+    "Writer",
+    "WritingConnector",
+]
 
 WHOLE = ""
 """The name of the only split of a source that is not divided."""
@@ -109,3 +126,58 @@ class PositionedConnector(Protocol):
 
     def open(self, split: str, position: Position | None, /) -> Reading[Any]:
         """Start reading a split; ConfigurationError where it is not what was read so far."""
+
+
+class Row(msgspec.Struct, frozen=True, gc=False):
+    """One record of the stream that a sink reads."""
+
+    record: Any
+    """The record, decoded and checked."""
+    value: bytes
+    """The record as it stands on the log: JSON in one line."""
+    offset: int
+    """Its offset in its partition, which makes it known again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchLimits:
+    """How many records of one partition a sink collects before it writes them."""
+
+    rows: int = 10_000
+    size: int = 8 << 20
+    """Bytes of their values."""
+    span: timedelta = timedelta(seconds=1)
+    """How long the first record of a batch waits for others."""
+
+
+class Writer(Protocol):
+    """An outside system that is open for one run of a sink.
+
+    TransientError from any method means: try again later, from what was written with its position.
+    ConfigurationError means: a person must act.
+    """
+
+    def positions(self) -> Mapping[int, int]:
+        """Return for each partition the offset behind what was written, where that is kept."""
+
+    def write(self, partition: int, rows: Sequence[Row], position: int) -> None:
+        """Write rows of one partition and the position behind them: all of it or nothing."""
+
+    def close(self) -> None:
+        """Release what is open."""
+
+
+@runtime_checkable
+class WritingConnector(Protocol):
+    """An outside system that takes records.
+
+    It is exactly once where its writer keeps positions with the rows. Where the writer returns no
+    positions, the sink goes on from the offsets of its group, and rows may be written again.
+    """
+
+    @property
+    def limits(self) -> BatchLimits:
+        """How large a batch is at most."""
+
+    def open(self, sink: Sink) -> Writer:
+        """Open the outside system; nobody else may write for this sink while it is open."""

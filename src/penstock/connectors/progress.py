@@ -1,4 +1,4 @@
-"""What a running source says about itself, every second, also while it waits for Kafka."""
+"""What a running source or sink reports, every second, also while it waits for Kafka."""
 
 import threading
 import time
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 from penstock.core.status.report import Counts, PartReport, PartState
 from penstock.errors import PenstockError
@@ -16,11 +16,11 @@ __all__ = ["Progress"]
 
 _REPORT_SECONDS = 1.0
 _PATIENCE_SECONDS = 3.0
-"""A source that has waited this long for Kafka says so."""
+"""One that has waited this long for Kafka says so."""
 
 
 class Progress:
-    """The counts and the state of one source, reported from a thread of its own.
+    """The counts and the state of one source or sink, reported from a thread of its own.
 
     One thread counts, the reporting thread reads: each count is replaced as a whole, so every
     report is balanced. As a context manager it reports "starting" first and "stopped" or "failed"
@@ -32,11 +32,13 @@ class Progress:
         part: str,
         report: Callable[[PartReport], None],
         *,
+        kind: Literal["source", "sink"] = "source",
         clock: Callable[[], float] = time.time,
         slow_call: timedelta = timedelta(seconds=30),
     ) -> None:
         self._part = part
         self._report = report
+        self._kind: Literal["source", "sink"] = kind
         self._clock = clock
         self._counts = Counts()
         self._state: PartState = "starting"
@@ -69,6 +71,10 @@ class Progress:
     def undone(self) -> None:
         """Forget the items in flight: they will be read again."""
         self._count(received=-self._counts.in_flight, in_flight=-self._counts.in_flight)
+
+    def forget(self, items: int) -> None:
+        """Forget some of the items in flight: they will be read again."""
+        self._count(received=-items, in_flight=-items)
 
     def running(self) -> None:
         """Say that all is well."""
@@ -127,7 +133,7 @@ class Progress:
         state, reason = self._condition(now)
         return PartReport(
             part=self._part,
-            kind="source",
+            kind=self._kind,
             state=state,
             reason=reason,
             at=now,

@@ -1,15 +1,15 @@
-"""Runs one source of an application until it ends, fails or is told to stop."""
+"""Runs one source or sink of an application until it ends, fails or is told to stop."""
 
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from math import inf
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from penstock.connectors.connector import LiveConnector, PositionedConnector
+from penstock.connectors.connector import LiveConnector, PositionedConnector, WritingConnector
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.parts import Source
+from penstock.core.graph.parts import Sink, Source
 from penstock.core.place import did_you_mean
 from penstock.core.units import span_text
 from penstock.errors import ConfigurationError, StuckError
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from penstock.backbone.site import Site
     from penstock.connectors.progress import Progress
 
-__all__ = ["run_source"]
+__all__ = ["run_sink", "run_source"]
+
+P = TypeVar("P", Source, Sink)
 
 _LOOK_SECONDS = 0.1
 
@@ -32,19 +34,33 @@ def run_source(graph: Graph, name: str, site: "Site") -> None:
     where Kafka stays away, StuckError where ``parse`` hangs when it is to stop: its thread is left
     behind, and the process has to end for it to end.
     """
+    source = _find(graph, name, Source)
+    _report_on(source, lambda progress: _read(graph, source, site, progress), site=site)
+
+
+def run_sink(graph: Graph, name: str, site: "Site") -> None:
+    """Write the records of the stream of the sink of this name; the topics must exist.
+
+    Returns soon after ``site.stop`` is set, with everything that was read written. Reports and
+    raises as :func:`run_source`.
+    """
+    sink = _find(graph, name, Sink)
+    _report_on(sink, lambda progress: _write(graph, sink, site, progress), site=site)
+
+
+def _report_on(part: Source | Sink, run: "Callable[[Progress], None]", *, site: "Site") -> None:
     from penstock.connectors.progress import Progress
 
-    source = _find(graph, name)
     slow_call = site.settings.services.slow_call
-    with Progress(name, site.report, slow_call=slow_call) as progress:
-        progress.tell("reads", source.connector.describe())
-        _supervise(lambda: _run(graph, source, site, progress), site=site, progress=progress)
+    with Progress(part.name, site.report, kind=part.kind, slow_call=slow_call) as progress:
+        progress.tell("reads" if part.kind == "source" else "writes", part.connector.describe())
+        _supervise(lambda: run(progress), site=site, progress=progress)
 
 
-def _run(graph: Graph, source: Source, site: "Site", progress: "Progress") -> None:
+def _read(graph: Graph, source: Source, site: "Site", progress: "Progress") -> None:
     # The Kafka client is loaded by whoever runs a source, not by whoever declares one.
-    from penstock.connectors.live import run_live
-    from penstock.connectors.positioned import run_positioned
+    from penstock.connectors.source.live import run_live
+    from penstock.connectors.source.positioned import run_positioned
 
     connector = source.connector
     if isinstance(connector, PositionedConnector):
@@ -59,8 +75,21 @@ def _run(graph: Graph, source: Source, site: "Site", progress: "Progress") -> No
         )
 
 
+def _write(graph: Graph, sink: Sink, site: "Site", progress: "Progress") -> None:
+    from penstock.connectors.sink.run import run_writing
+
+    connector = sink.connector
+    if not isinstance(connector, WritingConnector):
+        raise ConfigurationError(
+            f"sink {sink.name!r}: {type(connector).__name__} cannot be opened",
+            code="sink.no-connector",
+            hint="give it limits and open(sink)",
+        )
+    run_writing(graph, sink, connector, site=site, progress=progress)
+
+
 def _supervise(run: Callable[[], None], *, site: "Site", progress: "Progress") -> None:
-    """Run a source in a thread of its own, which is left behind where the user's code hangs."""
+    """Run a part in a thread of its own, which is left behind where the user's code hangs."""
     outcome: Future[None] = Future()
 
     def work() -> None:
@@ -70,7 +99,7 @@ def _supervise(run: Callable[[], None], *, site: "Site", progress: "Progress") -
         except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
             outcome.set_exception(error)
 
-    threading.Thread(target=work, daemon=True, name="source").start()
+    threading.Thread(target=work, daemon=True, name="connector").start()
     limit = site.settings.services.stop_timeout
     deadline = inf
     while not wait([outcome], timeout=_LOOK_SECONDS).done:
@@ -78,7 +107,7 @@ def _supervise(run: Callable[[], None], *, site: "Site", progress: "Progress") -
             deadline = min(deadline, monotonic() + limit.total_seconds())
         if monotonic() >= deadline and (in_hand := progress.in_hand):
             raise StuckError(
-                f"a source did not stop within {span_text(limit.total_seconds())}",
+                f"a source or sink did not stop within {span_text(limit.total_seconds())}",
                 code="source.stuck",
                 detail=in_hand,
                 hint="let parse come to an end; items it was not done with are read again,"
@@ -87,13 +116,13 @@ def _supervise(run: Callable[[], None], *, site: "Site", progress: "Progress") -
     outcome.result()
 
 
-def _find(graph: Graph, name: str) -> Source:
+def _find(graph: Graph, name: str, kind: type[P]) -> P:
     part = graph.part(name)
-    if isinstance(part, Source):
+    if isinstance(part, kind):
         return part
-    names = [part.name for part in graph.parts if isinstance(part, Source)]
+    names = [part.name for part in graph.parts if isinstance(part, kind)]
     raise ConfigurationError(
-        f"{graph.app!r} has no source {name!r}",
+        f"{graph.app!r} has no {kind.__name__.lower()} {name!r}",
         code="part.unknown",
         hint=did_you_mean(name, names),
     )

@@ -29,6 +29,8 @@ from penstock.core.graph.parts import (
     Pipeline,
     RealTime,
     Service,
+    Sink,
+    SinkConnector,
     Source,
 )
 from penstock.core.graph.policy import ErrorPolicy, Retry
@@ -303,6 +305,32 @@ class App:
         if self._is_one(name, into, place):
             self._parts.append(source)
         return source
+
+    def sink(self, name: str, connector: SinkConnector, *, reads: Stream[Any]) -> Sink:
+        """Declare that the records of a stream are written to an outside system.
+
+        The connector says where to, and what a reader there may rely on. A record that does not
+        decode is dead-lettered.
+        """
+        place = caller()
+        options = self._options("sink", name, place)
+        name = options.name(name)
+        given: Any = connector
+        if not callable(getattr(given, "describe", None)):
+            hint = 'penstock.connectors has them: json_files("out"), for example'
+            options.wrong("connector", f"{given!r} is no connector", hint)
+        self._problems += getattr(given, "problems", ())
+        sink = Sink(name=name, connector=connector, reads=reads, place=place)
+        stream: Any = reads
+        if isinstance(stream, Stream):
+            self._parts.append(sink)
+        else:
+            shown = getattr(stream, "name", stream)
+            text = f"{name} reads {shown!r}, which is no stream"
+            streams = [data.name for data in self._data if isinstance(data, Stream)]
+            hint = did_you_mean(shown, streams)
+            self._problems.append(Problem("part.not-data", text, hint, place))
+        return sink
 
     def pipeline(
         self,

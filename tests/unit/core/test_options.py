@@ -1,4 +1,7 @@
-"""Options of declarations given as something else: a problem in words, never an error from inside."""
+"""Options of declarations given as something else: a problem in words, never an error from inside.
+
+Long because every declaration of the public API is here with its options.
+"""
 
 import inspect
 from collections.abc import Callable
@@ -22,7 +25,7 @@ from penstock import (
     ttl,
     windows,
 )
-from penstock.connectors import keyboard, tcp_lines, text_file
+from penstock.connectors import json_files, keyboard, tcp_lines, text_file
 from penstock.core.rules.check import check, verified
 from penstock.errors import Problem
 from penstock.windows import fixed
@@ -176,6 +179,11 @@ def bring(app: App, **options: Any) -> None:
     app.source(**({"name": "in", "connector": keyboard(), "into": stream} | options))
 
 
+def sink(app: App, **options: Any) -> None:
+    stream = app.stream("readings", Reading)
+    app.sink(**({"name": "out", "connector": json_files("out"), "reads": stream} | options))
+
+
 def lake(app: App, **options: Any) -> None:
     app.lake(**({"name": "kept", "record": Reading} | options))
 
@@ -211,6 +219,7 @@ OPTIONS: dict[Callable[..., None], list[str]] = {
     lake: names(App.lake),
     archive: names(App.archive),
     bring: names(App.source),
+    sink: names(App.sink),
     pipe: [*names(App.pipeline), "function"],
     serve: [*names(App.service), "function"],
     serve_later: names(App.service),
@@ -260,6 +269,11 @@ COMPOSED: list[tuple[str, Callable[..., None], dict[str, Any]]] = [
     ("day", lambda app, **o: lake(app, partition_by=penstock.day(**o)), {"field": "at"}),
     ("feedback", lambda app, **o: serve(app, writes=penstock.feedback(**o)), {"data": None}),
     ("keyboard", sourced(keyboard), {"max_line": "1KiB"}),
+    (
+        "json_files",
+        lambda app, **o: sink(app, connector=json_files(**o)),
+        {"directory": "out", "every": "1m", "size": "1MiB"},
+    ),
     ("text_file", sourced(text_file), {"path": "x", "rate": 1, "max_line": "1KiB"}),
     (
         "tcp_lines",

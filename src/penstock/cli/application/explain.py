@@ -8,10 +8,10 @@ from penstock.cli.application.explainservice import service_facts, service_lines
 from penstock.cli.arguments import add_app, add_json, command
 from penstock.cli.session import Session
 from penstock.core.drawing.text import describe
-from penstock.core.graph.data import Lake, Stream
+from penstock.core.graph.data import Lake
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.panes import rollup_of
-from penstock.core.graph.parts import Part, Pipeline, Service, Source
+from penstock.core.graph.parts import Part, Pipeline, Service, Sink, Source
 from penstock.core.panes.times import END
 from penstock.core.panes.watermark import WatermarkRule
 from penstock.core.panes.windows import CountWindows
@@ -72,6 +72,8 @@ def _explained(graph: Graph, part: Part) -> dict[str, Any]:
     if isinstance(part, Pipeline) and not part.aggregation:
         found["looks_up"] = [data.name for data in part.lookups]
         found["delivery"] = part.delivery
+    if isinstance(part, Source | Sink):
+        found["delivery"] = part.delivery
     if isinstance(part, Service) and not part.aggregation:
         found["service"] = service_facts(graph, part)
     if isinstance(part, Pipeline | Service) and part.aggregation:
@@ -82,13 +84,9 @@ def _explained(graph: Graph, part: Part) -> dict[str, Any]:
 
 def _flow(part: Part) -> dict[str, list[str]]:
     """Return the names of what a part reads and writes."""
-    if isinstance(part, Source):
-        return {"reads": [], "writes": [part.into.name]}
-    writes = part.writes if isinstance(part, Service) else (part.writes,)
-    pasts = [each.archive for each in part.reads if isinstance(each, Stream) and each.archive]
     return {
-        "reads": [each.name for each in (*pasts, *part.reads)],
-        "writes": [each.name for each in writes],
+        "reads": [data.name for data in part.inputs],
+        "writes": [data.name for data in part.outputs],
     }
 
 

@@ -137,7 +137,8 @@ class DevRun:
         self.view.note("stopping")
         grace = self.session.loaded.settings.services.stop_timeout + _ENGINE_GRACE
         self._supervisor.stop(["source"], grace=_SOURCE_GRACE, tick=lambda: self._tick(log))
-        self._supervisor.stop(["service", "pipeline"], grace=grace, tick=lambda: self._tick(log))
+        for kinds in (["service", "pipeline"], ["sink"]):
+            self._supervisor.stop(kinds, grace=grace, tick=lambda: self._tick(log))
         self._tick(log)
 
     def _sum_up(self) -> None:

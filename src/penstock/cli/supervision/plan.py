@@ -17,7 +17,7 @@ class Unit:
     """One process and the parts it runs."""
 
     name: str
-    kind: Literal["source", "pipeline", "service"]
+    kind: Literal["source", "pipeline", "service", "sink"]
     parts: tuple[str, ...]
 
 
@@ -46,7 +46,7 @@ def make_plan(
         raise ConfigurationError(
             f"{graph.app} has nothing to run",
             code="dev.nothing",
-            hint="declare a source, a service or a pipeline"
+            hint="declare a source, a service, a pipeline or a sink"
             if not left_out
             else f"penstock run APP --part {left_out[0].name}",
         )

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from penstock.core.graph.data import Archive, Data, Lake
 from penstock.core.graph.graph import Edge, Graph
-from penstock.core.graph.parts import Part, Pipeline, RealTime, Service, Source
+from penstock.core.graph.parts import Part, Pipeline, RealTime, Service, Sink, Source
 from penstock.core.printable import printable
 
 __all__ = ["counted", "describe", "draw_mermaid", "draw_text"]
@@ -17,6 +17,7 @@ _PLURALS = {
     "lake": "lake tables",
     "pipeline": "pipelines",
     "service": "services",
+    "sink": "sinks",
 }
 _MERMAID_SHAPES = {
     "source": ('>"', '"]'),
@@ -25,6 +26,7 @@ _MERMAID_SHAPES = {
     "lake": ('[("', '")]'),
     "pipeline": ('{{"', '"}}'),
     "service": ('("', '")'),
+    "sink": ('[/"', '"/]'),
 }
 _MERMAID_COLOURS = {
     "source": "fill:#eef2f6,stroke:#64748b,color:#0f172a",
@@ -33,6 +35,7 @@ _MERMAID_COLOURS = {
     "lake": "fill:#ccfbf1,stroke:#0d9488,color:#0f172a",
     "pipeline": "fill:#fef3c7,stroke:#d97706,color:#0f172a",
     "service": "fill:#ede9fe,stroke:#7c3aed,color:#0f172a",
+    "sink": "fill:#eef2f6,stroke:#64748b,color:#0f172a",
 }
 
 
@@ -53,6 +56,8 @@ def describe(node: Data | Part) -> str:
     match node:
         case Source():
             return f"source, {node.connector.describe()}"
+        case Sink():
+            return f"sink, {node.delivery.replace('_', ' ')}, {node.connector.describe()}"
         case Service():
             words = f"service, {node.delivery.replace('_', ' ')}"
             states = ", ".join(state.name for state in node.states)
@@ -60,6 +65,11 @@ def describe(node: Data | Part) -> str:
         case Pipeline():
             mode = "real-time" if isinstance(node.trigger, RealTime) else "micro-batch"
             return f"pipeline, {mode}, {node.output}, {node.delivery.replace('_', ' ')}"
+        case _:
+            return _describe_data(node)
+
+
+def _describe_data(node: Data) -> str:
     words = f"{_singular(node.kind)} of {node.record.name}"
     if isinstance(node, Archive):
         return f"archive of {node.stream.name} by day"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from penstock.core.graph.data import Data, Lake, OnLog
-from penstock.core.graph.parts import Part, Service, Source
+from penstock.core.graph.parts import Part, Pipeline, Service, Source
 from penstock.core.records.deadletter import dead_letter_topic
 from penstock.core.rollup.late import late_topic
 from penstock.core.topic import TopicSpec
@@ -59,7 +59,7 @@ class Graph:
     @property
     def aggregates(self) -> bool:
         """Return whether it declares a windowed aggregation."""
-        return any(not isinstance(part, Source) and part.aggregation for part in self.parts)
+        return any(isinstance(part, Pipeline | Service) and part.aggregation for part in self.parts)
 
     def changelog(self, service: Service) -> TopicSpec:
         """Return the topic that a service's state is rebuilt from."""

@@ -23,6 +23,8 @@ __all__ = [
     "Pipeline",
     "RealTime",
     "Service",
+    "Sink",
+    "SinkConnector",
     "Source",
 ]
 
@@ -76,6 +78,46 @@ class Source:
     def delivery(self) -> Delivery:
         """Return what a reader of committed records may rely on."""
         return "exactly_once" if self.positioned else "at_most_once"
+
+
+class SinkConnector(Protocol):
+    """A way out to an outside system; ``penstock.connectors`` has them and says how to write one.
+
+    It may have ``problems``, a tuple of what is wrong with its options, for `penstock check`.
+    """
+
+    @property
+    def delivery(self) -> Delivery:
+        """What a reader of the outside system may rely on."""
+
+    def describe(self) -> str:
+        """Return where it writes, for people."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sink:
+    """Writes the records of a stream to an outside system."""
+
+    name: str
+    connector: SinkConnector
+    reads: Stream[Any]
+    place: Place | None = field(default=None, compare=False, repr=False)
+    kind: Literal["sink"] = field(default="sink", init=False)
+
+    @property
+    def inputs(self) -> tuple[Data, ...]:
+        """Return what it reads."""
+        return (self.reads,)
+
+    @property
+    def outputs(self) -> tuple[Data, ...]:
+        """Return what it writes of the application's data: nothing."""
+        return ()
+
+    @property
+    def delivery(self) -> Delivery:
+        """Return what a reader of the outside system may rely on."""
+        return self.connector.delivery
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,4 +237,4 @@ class Service:
         return call(*arguments, **named)
 
 
-Part: TypeAlias = Source | Pipeline | Service
+Part: TypeAlias = Source | Pipeline | Service | Sink

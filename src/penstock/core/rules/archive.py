@@ -5,7 +5,7 @@ from typing import Any
 
 from penstock.core.graph.data import Archive, Stream
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.parts import Part, Pipeline, RealTime, Service, Source
+from penstock.core.graph.parts import Pipeline, RealTime, Service
 from penstock.core.records.days import Day
 from penstock.errors import Problem
 
@@ -34,7 +34,7 @@ def archive_problems(graph: Graph) -> Iterator[Problem]:
         if isinstance(data, Archive):
             yield from _archive(data)
     for part in graph.parts:
-        for data in _written(part):
+        for data in part.outputs:
             if isinstance(data, Stream) and data.archive:
                 text = f"{part.kind} {part.name!r} writes {data.name!r} with its history"
                 yield Problem("history.written", text, "write the stream itself", part.place)
@@ -52,16 +52,6 @@ def _archive(archive: Archive[Any]) -> Iterator[Problem]:
             text = f"archive {archive.name!r}: {archive.record.name} has a field {name!r}"
             hint = f"these columns are reserved for the archive: {', '.join(COORDINATES)}"
             yield Problem("archive.field", text, hint, archive.place)
-
-
-def _written(part: Part) -> tuple[Any, ...]:
-    match part:
-        case Source():
-            return (part.into,)
-        case Pipeline():
-            return (part.writes,)
-        case Service():
-            return part.writes
 
 
 def _read(part: Pipeline | Service) -> Iterator[Problem]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.core.graph.data import Data, Lake, Stream, Table
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.parts import Part, Pipeline, RealTime, Service, Source
+from penstock.core.graph.parts import Part, Pipeline, RealTime, Service, Sink, Source
 from penstock.core.options import UnreadableSpan
 from penstock.core.place import did_you_mean
 from penstock.core.rules.archive import archive_problems
@@ -130,6 +130,15 @@ def _sources(graph: Graph) -> Iterator[Problem]:
             yield Problem("source.no-connector", text, hint, part.place)
 
 
+def _sinks(graph: Graph) -> Iterator[Problem]:
+    for part in graph.parts:
+        if not isinstance(part, Sink) or not callable(getattr(part.connector, "describe", None)):
+            continue
+        if not callable(getattr(part.connector, "open", None)):
+            text = f"sink {part.name!r}: {type(part.connector).__name__} cannot be opened"
+            yield Problem("sink.no-connector", text, "give it open(sink)", part.place)
+
+
 def _pipelines(graph: Graph) -> Iterator[Problem]:
     for part in graph.parts:
         if not isinstance(part, Pipeline) or part.aggregation:
@@ -186,20 +195,14 @@ def _apart(used: list[object]) -> Iterator[object]:
 
 
 def _used(part: Part) -> list[object]:
-    match part:
-        case Source():
-            return [part.into]
-        case Pipeline():
-            return [*part.reads, part.writes]
-        case Service():
-            return [*part.reads, *part.writes]
+    return [*part.inputs, *part.outputs]
 
 
 def _uses(graph: Graph) -> Iterator[Problem]:
     said = {problem.place for problem in graph.problems if problem.code == "part.not-data"}
     for part in graph.parts:
         yield from _declared(graph, part, _used(part))
-        if not isinstance(part, Source) and part.reads == () and part.place not in said:
+        if not isinstance(part, Source) and not part.inputs and part.place not in said:
             text = f"{part.kind} {part.name!r} reads nothing"
             yield Problem("part.reads-nothing", text, "name what it reads: reads=...", part.place)
 
@@ -218,6 +221,7 @@ _RULES: tuple[Callable[[Graph], Iterator[Problem]], ...] = (
     _data,
     _uses,
     _sources,
+    _sinks,
     _pipelines,
     service_problems,
     aggregation_problems,

@@ -4,6 +4,7 @@ import pytest
 
 from penstock import App, record
 from penstock.cli.supervision.plan import Unit, make_plan
+from penstock.connectors import json_files
 from penstock.errors import ConfigurationError
 
 
@@ -76,3 +77,9 @@ def test_nothing_to_run_is_an_error_that_says_what_to_do():
         make_plan(App("empty").graph)
     with pytest.raises(ConfigurationError, match="penstock run APP --part keyboard"):
         make_plan(application(), only=["keyboard"])
+
+
+def test_a_sink_has_a_process_of_its_own():
+    app = App("out")
+    app.sink("files", json_files("dump"), reads=app.stream("words", Word))
+    assert make_plan(app.graph).units == (Unit("files", "sink", ("files",)),)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import App, State, feedback, real_time, record
+from penstock.connectors import json_files
 from penstock.core.drawing.layout import Size, lay_out
 from penstock.core.drawing.svg import draw_svg
 from penstock.core.drawing.text import counted, draw_mermaid, draw_text
@@ -152,3 +153,21 @@ def test_boxes_never_overlap_and_routes_begin_and_end_at_their_sides(drawn):
             box = layout.boxes[name]
             assert min(abs(x - box.x), abs(x - box.x - box.width)) < 1e-6
             assert box.y <= y <= box.y + box.height
+
+
+def test_a_sink_is_drawn_behind_what_it_reads():
+    app = App("out")
+    words = app.stream("words", Word)
+    app.source("file", Lines(), into=words)
+    app.sink("files", json_files("dump"), reads=words)
+    assert draw_text(app.graph).splitlines() == [
+        "out: 1 source, 1 stream, 1 sink",
+        "",
+        'file  (source, lines of "a" & <b>)',
+        "└─▶ words  (stream of Word by word)",
+        "    └─▶ files  (sink, exactly once, JSON lines in dump)",
+    ]
+    assert '[/"<b>files</b><br/>sink, exactly once, JSON lines in dump"/]:::sink' in draw_mermaid(
+        app.graph
+    )
+    assert 'class="node sink"' in draw_svg(app.graph)

@@ -11,6 +11,7 @@ import pytest
 
 from penstock import App, EventTime, Output, State, day, feedback, limits, real_time, record
 from penstock.aggregates import count
+from penstock.connectors import json_files, text_file
 from penstock.core.rules.check import check
 from penstock.windows import fixed
 
@@ -403,3 +404,40 @@ def test_an_engine_that_is_misspelt_is_not_taken_for_spark():
     (problem,) = check(app.graph)
     assert problem.message == "table 'counts': on: there is no 'service'"
     assert problem.hint == "did you mean 'services'?"
+
+
+class NoConnector:
+    """Something that describes itself and can do nothing."""
+
+    interactive = False
+    delivery = "exactly_once"
+
+    def describe(self) -> str:
+        return "nothing"
+
+
+def test_what_can_neither_be_read_nor_written_is_no_connector():
+    app = App("demo")
+    words = app.stream("words", Free)
+    app.source("in", NoConnector(), into=words)
+    app.sink("out", NoConnector(), reads=words)
+    problems = check(app.graph)
+    assert [problem.code for problem in problems] == ["source.no-connector", "sink.no-connector"]
+    assert all(problem.hint for problem in problems)
+
+
+def test_a_sink_reads_a_stream():
+    app = App("demo")
+    app.stream("words", Free)
+    app.sink("out", json_files("dump"), reads="word")
+    (problem,) = check(app.graph)
+    assert problem.message == "out reads 'word', which is no stream"
+    assert problem.hint == "did you mean 'words'?"
+
+
+def test_a_stream_may_not_have_the_name_of_the_positions_of_a_source():
+    app = App("demo")
+    words = app.stream("demo.in.positions", Free)
+    app.source("in", text_file("words.txt"), into=words)
+    (problem,) = check(app.graph)
+    assert "the topic of the positions of source 'in'" in problem.message

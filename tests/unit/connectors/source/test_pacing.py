@@ -1,10 +1,9 @@
 from datetime import timedelta
 
-from penstock.connectors.pacing import (
+from penstock.connectors.source.pacing import (
     KEEP_SECONDS,
     GivingUp,
     Idle,
-    Retries,
     Unsettled,
     slice_seconds,
 )
@@ -13,22 +12,6 @@ from penstock.connectors.pacing import (
 def test_a_slice_lasts_a_second_or_a_quarter_of_the_time_to_stop():
     assert slice_seconds(timedelta(seconds=10)) == 1.0
     assert slice_seconds(timedelta(seconds=2)) == 0.5
-
-
-def test_waits_grow_up_to_a_bound_and_end_after_twenty_failures():
-    retries = Retries()
-    waits = [retries.failed() for _ in range(21)]
-    assert waits[:5] == [0.2, 0.4, 0.8, 1.6, 3.2]
-    assert set(waits[5:20]) == {5.0}
-    assert waits[20] is None
-
-
-def test_a_success_begins_the_count_of_failures_anew():
-    retries = Retries()
-    for _ in range(20):
-        retries.failed()
-    retries.succeeded()
-    assert retries.failed() == 0.2
 
 
 def test_a_position_is_written_again_an_hour_after_the_last_commit():

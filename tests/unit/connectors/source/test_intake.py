@@ -5,8 +5,8 @@ import pytest
 from penstock import App, limits, record
 from penstock.connectors import text_file
 from penstock.connectors.connector import Item
-from penstock.connectors.intake import Entry, Intake
 from penstock.connectors.lines import Line
+from penstock.connectors.source.intake import Entry, Intake
 from penstock.errors import DataError
 
 

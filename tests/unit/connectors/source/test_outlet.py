@@ -6,7 +6,7 @@ from penstock import App, record
 from penstock.connectors import keyboard
 from penstock.connectors.connector import WHOLE, Item
 from penstock.connectors.lines import Line
-from penstock.connectors.outlet import Outcome, Outlet
+from penstock.connectors.source.outlet import Outcome, Outlet
 
 NOW_AT = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

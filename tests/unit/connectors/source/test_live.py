@@ -8,9 +8,9 @@ import pytest
 from penstock import App, record
 from penstock.connectors import keyboard
 from penstock.connectors.connector import Item
-from penstock.connectors.live import LogFeed
-from penstock.connectors.outlet import Outlet
 from penstock.connectors.progress import Progress
+from penstock.connectors.source.live import LogFeed
+from penstock.connectors.source.outlet import Outlet
 from penstock.errors import TransientError
 
 

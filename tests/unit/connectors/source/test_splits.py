@@ -1,4 +1,4 @@
-from penstock.connectors.splits import LOOK_SECONDS, OPEN_SPLITS, Splits
+from penstock.connectors.source.splits import LOOK_SECONDS, OPEN_SPLITS, Splits
 
 
 def test_splits_are_opened_once_in_the_order_in_which_they_were_found():

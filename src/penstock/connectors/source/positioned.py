@@ -10,14 +10,14 @@ from contextlib import closing
 from penstock.backbone.log.transactions import TransactionalProducer
 from penstock.backbone.site import Site
 from penstock.connectors.connector import PositionedConnector
-from penstock.connectors.outlet import Outlet
-from penstock.connectors.pacing import Retries, slice_seconds
-from penstock.connectors.positions import read_positions
 from penstock.connectors.progress import Progress
-from penstock.connectors.session import Run, Session
+from penstock.connectors.retrying import Retries, keep_trying
+from penstock.connectors.source.outlet import Outlet
+from penstock.connectors.source.pacing import slice_seconds
+from penstock.connectors.source.positions import read_positions
+from penstock.connectors.source.session import Run, Session
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Source
-from penstock.errors import TransientError
 
 __all__ = ["run_positioned"]
 
@@ -34,18 +34,12 @@ def run_positioned(
         slice_seconds=slice_seconds(site.settings.services.stop_timeout),
         retries=Retries(),
     )
-    while not site.stop.is_set():
-        try:
-            _session(run, graph, source, site)
-        except TransientError as error:
-            wait = run.retries.failed()
-            if wait is None:
-                raise
-            progress.undone()
-            progress.degraded(error.message)
-            site.stop.wait(wait)
-        else:
-            return
+    keep_trying(
+        lambda: _session(run, graph, source, site),
+        retries=run.retries,
+        stop=site.stop,
+        progress=progress,
+    )
 
 
 def _session(run: Run, graph: Graph, source: Source, site: Site) -> None:

@@ -1,4 +1,4 @@
-"""When a source commits, tries again and gives up: decisions without I/O or a clock.
+"""When a source commits, and how long it waits: decisions without I/O or a clock.
 
 Every instant is given, in seconds that only grow.
 """
@@ -6,17 +6,13 @@ Every instant is given, in seconds that only grow.
 from collections import Counter
 from datetime import timedelta
 
-from penstock.connectors.outlet import Outcome
-from penstock.core.backoff import Backoff
+from penstock.connectors.source.outlet import Outcome
 
-__all__ = ["KEEP_SECONDS", "GivingUp", "Idle", "Retries", "Unsettled", "slice_seconds"]
+__all__ = ["KEEP_SECONDS", "GivingUp", "Idle", "Unsettled", "slice_seconds"]
 
 _SLICE_SECONDS = 1.0
 """How long items wait for those behind them, at most, before they are written."""
 _SLICES_PER_STOP = 4
-_BACKOFF = Backoff(timedelta(seconds=0.2), timedelta(seconds=5))
-_RETRIES = 20
-"""Failures in a row, about a minute and a half of them, before the source gives up."""
 KEEP_SECONDS = 3600.0
 """How often a source that reads nothing writes its position again.
 
@@ -29,24 +25,6 @@ _UNSETTLED_SECONDS = 0.1
 def slice_seconds(stop_timeout: timedelta) -> float:
     """Return how long the user's code may make records before they are written."""
     return min(_SLICE_SECONDS, stop_timeout.total_seconds() / _SLICES_PER_STOP)
-
-
-class Retries:
-    """Failures in a row, and how long to wait after each."""
-
-    def __init__(self) -> None:
-        self._failures = 0
-
-    def failed(self) -> float | None:
-        """Return how long to wait before the next attempt, None: there were too many failures."""
-        self._failures += 1
-        if self._failures > _RETRIES:
-            return None
-        return _BACKOFF.delay(self._failures).total_seconds()
-
-    def succeeded(self) -> None:
-        """Begin to count anew: the log has taken something."""
-        self._failures = 0
 
 
 class Idle:

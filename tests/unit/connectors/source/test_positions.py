@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.connectors.positions import dump_position, load_positions
+from penstock.connectors.source.positions import dump_position, load_positions
 from penstock.errors import ConfigurationError
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)

@@ -13,11 +13,12 @@ from time import monotonic
 from typing import Any, Protocol, TypeAlias
 
 from penstock.connectors.connector import Item, Position, PositionedConnector, Reading
-from penstock.connectors.outlet import Made, Outcome, Outlet, Sending
-from penstock.connectors.pacing import Idle, Retries
-from penstock.connectors.positions import dump_position
 from penstock.connectors.progress import Progress
-from penstock.connectors.splits import Splits
+from penstock.connectors.retrying import Retries
+from penstock.connectors.source.outlet import Made, Outcome, Outlet, Sending
+from penstock.connectors.source.pacing import Idle
+from penstock.connectors.source.positions import dump_position
+from penstock.connectors.source.splits import Splits
 
 __all__ = ["Run", "Session", "Transactions"]
 

@@ -8,7 +8,7 @@ from typing import Literal, Protocol, TypeAlias
 import msgspec
 
 from penstock.connectors.connector import WHOLE, Item
-from penstock.connectors.intake import Entry, Intake
+from penstock.connectors.source.intake import Entry, Intake
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Source
 from penstock.core.records.deadletter import Coordinates, dead_letter_headers

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from penstock import App, record
 from penstock.connectors.connector import Item
-from penstock.connectors.outlet import Outlet
-from penstock.connectors.pacing import KEEP_SECONDS, Retries, slice_seconds
-from penstock.connectors.positions import load_positions
 from penstock.connectors.progress import Progress
-from penstock.connectors.session import Run, Session
+from penstock.connectors.retrying import Retries
+from penstock.connectors.source.outlet import Outlet
+from penstock.connectors.source.pacing import KEEP_SECONDS, slice_seconds
+from penstock.connectors.source.positions import load_positions
+from penstock.connectors.source.session import Run, Session
 from penstock.errors import ConfigurationError, TransientError
 
 AWAY = TransientError("it is away", code="test.away")

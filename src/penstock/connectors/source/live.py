@@ -13,9 +13,9 @@ from typing import Protocol
 from penstock.backbone.log.producer import Producer, SendLimits
 from penstock.backbone.site import Site
 from penstock.connectors.connector import Item, LiveConnector
-from penstock.connectors.outlet import Outlet
-from penstock.connectors.pacing import GivingUp, Unsettled
 from penstock.connectors.progress import Progress
+from penstock.connectors.source.outlet import Outlet
+from penstock.connectors.source.pacing import GivingUp, Unsettled
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Source
 from penstock.errors import TransientError

@@ -1,0 +1,8 @@
+"""Runs sinks: records of a stream, in batches, to an outside system.
+
+========  ========================================================================
+run       one run of a sink: its consumer, its writer, what is tried again
+session   reads, collects batches, writes each with the position behind it
+batches   which records are written together, and when: decisions without I/O
+========  ========================================================================
+"""
