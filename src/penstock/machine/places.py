@@ -50,17 +50,14 @@ class Places:
 def cache_dir() -> Path:
     """Return the user's cache, shared by all clones; it is not created here.
 
-    ``$PENSTOCK_CACHE``, else ``$XDG_CACHE_HOME/penstock``, else ``~/.cache/penstock``.
+    ``$PENSTOCK_CACHE``, else where the system keeps caches: ``$XDG_CACHE_HOME/penstock`` or
+    ``~/.cache/penstock`` on Linux, ``~/Library/Caches/penstock`` on macOS.
     """
     if own := os.environ.get("PENSTOCK_CACHE"):
         return Path(own).expanduser().absolute()
-    # The XDG rule: a relative path there is no path.
-    shared = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (shared if shared.is_absolute() else _user_home() / ".cache") / "penstock"
+    from platformdirs import user_cache_path  # not for verbs that need no cache
 
-
-def _user_home() -> Path:
     try:
-        return Path.home()
+        return user_cache_path("penstock", appauthor=False)
     except RuntimeError:  # no $HOME and no entry in the user database, as in some containers
-        return Path.cwd()
+        return Path.cwd() / ".cache" / "penstock"

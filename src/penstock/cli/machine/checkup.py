@@ -11,6 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
+import psutil
+
 from penstock.core.settings.settings import EMBEDDED, KafkaSettings
 from penstock.errors import ConfigurationError, PenstockError
 from penstock.machine.configfile import Loaded
@@ -128,27 +130,12 @@ def _configuration(loaded: Loaded) -> Finding:
 
 
 def _memory() -> Finding:
-    free = _free_memory()
-    if free is None:
-        return Finding("memory", "warn", "this system does not report free memory")
+    free = psutil.virtual_memory().available
     text = f"{free / _GIB:.1f} GiB free, {os.cpu_count()} cores"
     if free < _MEMORY_WANTED:
         mend = "close other programs, or lower spark.driver_memory and kafka.heap_mb"
         return Finding("memory", "warn", f"{text}; Spark and the broker need 2", mend)
     return Finding("memory", "ok", text)
-
-
-def _free_memory() -> int | None:
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        kilobytes = next(line.split()[1] for line in lines if line.startswith("MemAvailable:"))
-        return int(kilobytes) * 1024
-    except (OSError, StopIteration):
-        pass  # not Linux
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError):
-        return None
 
 
 def _disk(check: str, directory: Path) -> Finding:

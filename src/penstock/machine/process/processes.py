@@ -3,42 +3,32 @@
 import contextlib
 import os
 import signal
-import subprocess
-import sys
 import time
 from datetime import timedelta
-from pathlib import Path
+
+import psutil
 
 __all__ = ["command_line", "end_session", "is_alive", "session_members", "wait_until_dead"]
 
-_LINUX: bool = sys.platform == "linux"
 _POLL_SECONDS = 0.02
-_PS_SECONDS = 5
 
 
 def is_alive(pid: int) -> bool:
     """Whether a process runs; one that has ended and waits for its parent's notice does not."""
-    if _LINUX:
-        return _state_and_session(Path(f"/proc/{pid}"))[0] not in ("Z", "X")
-    return command_line(pid) != ""
+    try:
+        return psutil.Process(pid).status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+    except psutil.AccessDenied:  # another user's
+        return True
+    except psutil.NoSuchProcess:
+        return False
 
 
 def command_line(pid: int) -> str:
     """Return the command line of a process; nothing if there is no such process."""
-    if _LINUX:
-        try:
-            return Path(f"/proc/{pid}/cmdline").read_text("utf-8", "replace").replace("\0", " ")
-        except OSError:
-            return ""
-    answer = subprocess.run(
-        ["ps", "-o", "command=", "-p", str(pid)],
-        capture_output=True,
-        text=True,
-        timeout=_PS_SECONDS,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-    return answer.stdout.strip()
+    try:
+        return " ".join(psutil.Process(pid).cmdline())
+    except psutil.Error:
+        return ""
 
 
 def wait_until_dead(pid: int, *, timeout: timedelta) -> bool:
@@ -52,28 +42,18 @@ def wait_until_dead(pid: int, *, timeout: timedelta) -> bool:
 
 
 def session_members(session: int) -> list[int]:
-    """Return the processes of a session that run; where that cannot be asked, of the group.
+    """Return the processes of a session that run.
 
     A program may put what it starts into a group of its own, but hardly ever into a session.
     """
-    if not _LINUX:
-        return [session] if command_line(session) else []
-    members = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            state, its_session = _state_and_session(entry)
-            if its_session == session and state not in ("Z", "X"):
-                members.append(int(entry.name))
-    return members
+    return [pid for pid in psutil.pids() if _session_of(pid) == session and is_alive(pid)]
 
 
-def _state_and_session(entry: Path) -> tuple[str, int]:
+def _session_of(pid: int) -> int | None:
     try:
-        stat = (entry / "stat").read_text(encoding="utf-8", errors="replace")
-    except (FileNotFoundError, ProcessLookupError):  # it has just ended
-        return "X", -1
-    fields = stat.rpartition(")")[2].split()
-    return fields[0], int(fields[3])
+        return os.getsid(pid)
+    except (ProcessLookupError, PermissionError):  # it has just ended, or is another user's
+        return None
 
 
 def end_session(session: int, *, timeout: timedelta) -> bool:

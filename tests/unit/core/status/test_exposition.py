@@ -2,7 +2,9 @@ import re
 from datetime import UTC, datetime
 
 import msgspec
+from prometheus_client.parser import text_string_to_metric_families
 
+from penstock.core.printable import printable
 from penstock.core.status.exposition import health, nested, prometheus_text, series
 from penstock.core.status.histogram import Histogram
 from penstock.core.status.report import Counts
@@ -96,6 +98,28 @@ def test_the_text_keeps_the_rules_of_its_format():
             closed.add(family)
             family = name
         assert name or line.startswith(family)
+
+
+def test_a_reader_of_prometheus_reads_what_was_written():
+    kind = 'a "quoted" \\ line\nand another'
+    measures = Measures()
+    measures.commit.see(0.02)
+    counts = Counts(received=123_456_789, passed=123_456_789)
+    metrics = measures.series() | {series("panes_total", kind=kind): 1.5}
+    text = prometheus_text(run(part(counts=counts, metrics=metrics, process='w "2"')))
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    received = families["penstock_received_records"]
+    assert (received.type, received.samples[0].value) == ("counter", 123_456_789)
+    labels = {"app": "plant", "part": "count", "process": 'w "2"'}
+    assert received.samples[0].labels == labels
+    (pane,) = families["penstock_panes"].samples
+    assert pane.labels == labels | {"kind": printable(kind)}
+    assert families["penstock_up"].type == "gauge"
+    commit = families["penstock_commit_seconds"]
+    assert commit.type == "histogram"
+    assert {sample.name for sample in commit.samples} == {
+        f"penstock_commit_seconds_{end}" for end in ("bucket", "sum", "count")
+    }
 
 
 def test_metrics_for_json_are_nested_by_their_labels():
