@@ -19,6 +19,8 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 _ENCODER = msgspec.json.Encoder()
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_UNWRITABLE = (TypeError, ValueError, RecursionError)
 
 
 class Codec(Protocol[T]):
@@ -56,33 +58,18 @@ class JsonCodec(Generic[T]):
         self._zones = usual[0] if usual else None
         self._utc = usual[1] if usual else None
         self._odd_decimal = odd_decimal(record.schema)
-        self._checks = self._check is not None or self._odd_decimal is not None
+        # Services call these two for every record, so they are made for the type, without lookups.
+        self.accept = self._make_accept()
+        self.encode_valid = self._make_encode_valid()
 
     def encode(self, record: T) -> bytes:
         """Return the record as compact JSON, its fields in declared order."""
         try:
             value = _ENCODER.encode(record)
-        except (TypeError, ValueError, RecursionError) as error:
+        except _UNWRITABLE as error:
             raise self._error("data.not-encodable", str(error)) from error
         if len(value) > self._max_bytes:
             raise self._too_large(len(value))
-        return value
-
-    def encode_valid(self, record: T) -> bytes:
-        """Return the record as :meth:`encode` does, if whoever reads it will accept it.
-
-        Python checks no types and no limits where a record is made; a reader does.
-        """
-        value = self.encode(record)
-        try:
-            self.decode(value)
-        except DataError as error:
-            null = ", got `null`" in error.message
-            raise DataError(
-                f"its readers would refuse it: {error.message}",
-                code="data.not-encodable",
-                detail="a number that is not finite is null in JSON" if null else "",
-            ) from error
         return value
 
     def decode(self, value: bytes | None) -> T:
@@ -93,20 +80,9 @@ class JsonCodec(Generic[T]):
             raise self._too_large(len(value))
         try:
             found = self._read(value)
-        except msgspec.ValidationError as error:
-            raise self._error(_validation_code(str(error)), str(error)) from error
-        except msgspec.DecodeError as error:
-            raise self._error("data.not-json", str(error)) from error
-        except UnicodeDecodeError as error:
-            raise self._error("data.not-json", f"a text is not UTF-8: {error}") from error
-        except RecursionError as error:
-            raise self._error("data.too-deep", "the JSON is nested too deeply") from error
-        if not self._checks or (self._zones is not None and self._zones(found) == self._utc):
-            return found
-        if self._check is not None and (reason := self._check(found)):
-            raise self._error("data.invalid-value", reason)
-        if self._odd_decimal is not None and (text := self._odd_decimal(value)) is not None:
-            raise self._error("data.invalid-value", f"the text {text[:100]!r} is not a number")
+        except _UNREADABLE as error:
+            raise self._unreadable(error) from error
+        self._admit(found, value)
         return found
 
     def key(self, record: T) -> bytes | None:
@@ -118,14 +94,74 @@ class JsonCodec(Generic[T]):
         except (AttributeError, TypeError, ValueError) as error:
             raise self._error("data.not-encodable", f"its key: {error}") from error
 
-    def accept(self, key: bytes | None, value: bytes | None) -> T:
-        """Return the record, after checking that its key on the log is the one it must have."""
-        record = self.decode(value)
-        if self._key is not None:
-            expected = self._key(record)
-            if key != expected:
+    def _make_accept(self) -> Callable[[bytes | None, bytes | None], T]:
+        read, decode, most, key_of = self._read, self.decode, self._max_bytes, self._key
+        checked = self._check is not None or self._odd_decimal is not None
+        admit = self._admit if checked else None
+
+        def accept(key: bytes | None, value: bytes | None) -> T:
+            """Return the record, after checking that its key on the log is the one it must have."""
+            if value is None or len(value) > most:
+                return decode(value)  # which says why it refuses
+            try:
+                record = read(value)
+            except _UNREADABLE as error:
+                raise self._unreadable(error) from error
+            if admit is not None:
+                admit(record, value)
+            if key_of is not None and key != (expected := key_of(record)):
                 raise self._wrong_key(key, expected)
-        return record
+            return record
+
+        return accept
+
+    def _make_encode_valid(self) -> Callable[[T], bytes]:
+        write, read, most, encode = _ENCODER.encode, self._read, self._max_bytes, self.encode
+        checked = self._check is not None or self._odd_decimal is not None
+        admit = self._admit if checked else None
+
+        def encode_valid(record: T) -> bytes:
+            """Return the record as :meth:`encode` does, if whoever reads it will accept it.
+
+            Python checks no types and no limits where a record is made; a reader does.
+            """
+            try:
+                value = write(record)
+            except _UNWRITABLE:
+                return encode(record)  # which says why it refuses
+            if len(value) > most:
+                return encode(record)
+            try:
+                found = read(value)
+                if admit is not None:
+                    admit(found, value)
+            except _UNREADABLE as error:
+                raise _refused_by_readers(self._unreadable(error)) from error
+            except DataError as error:
+                raise _refused_by_readers(error) from error
+            return value
+
+        return encode_valid
+
+    def _admit(self, record: T, value: bytes) -> None:
+        """Raise a DataError where a record that was read cannot be held by every engine."""
+        if self._zones is not None and self._zones(record) == self._utc:
+            return
+        if self._check is not None and (reason := self._check(record)):
+            raise self._error("data.invalid-value", reason)
+        if self._odd_decimal is not None and (text := self._odd_decimal(value)) is not None:
+            raise self._error("data.invalid-value", f"the text {text[:100]!r} is not a number")
+
+    def _unreadable(self, error: Exception) -> DataError:
+        """Return what is wrong with bytes that were not read."""
+        match error:
+            case msgspec.ValidationError():
+                return self._error(_validation_code(str(error)), str(error))
+            case msgspec.DecodeError():
+                return self._error("data.not-json", str(error))
+            case RecursionError():
+                return self._error("data.too-deep", "the JSON is nested too deeply")
+        return self._error("data.not-json", f"a text is not UTF-8: {error}")
 
     def _wrong_key(self, key: bytes | None, expected: bytes) -> DataError:
         if key is None:
@@ -155,6 +191,15 @@ def key_encoder(schema: Schema) -> Callable[[Any], bytes] | None:
     if field is None or field.type == Scalar("text") or isinstance(field.type, Choice):
         return lambda record: read(record).encode()
     return lambda record: _ENCODER.encode(read(record)).strip(b'"')
+
+
+def _refused_by_readers(error: DataError) -> DataError:
+    null = ", got `null`" in error.message
+    return DataError(
+        f"its readers would refuse it: {error.message}",
+        code="data.not-encodable",
+        detail="a number that is not finite is null in JSON" if null else "",
+    )
 
 
 def _validation_code(text: str) -> str:

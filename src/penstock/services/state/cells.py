@@ -26,6 +26,8 @@ _LENGTH_BYTES = 4
 _LARGE = MAX_STATE_BYTES // 8
 """What is larger than this is measured as it is written."""
 _SIZED = (bytes, str)
+_LEAST_COUNT, _MOST_COUNT = -(2**63), 2**63
+"""Whole numbers between these need no other check."""
 
 
 class Cells:
@@ -163,7 +165,7 @@ class ValueCells(Cells):
         # Chosen once: these run for every record, and most states are a number without an expiry.
         quick = self.codec.plain and spec.ttl is None
         self.read: Callable[..., Any] = self.values.get if quick else self._read
-        plain = self._write_text if spec.type is str else self._write_number
+        plain = {str: self._write_text, int: self._write_int}.get(spec.type, self._write_number)
         self.write: Callable[[CallScope, Any], None] = plain if quick else self._write
         self._refuses = self.codec.refuses
         self._floats = spec.type is float
@@ -201,8 +203,22 @@ class ValueCells(Cells):
     def _write_number(self, here: CallScope, value: Any) -> None:
         if refusal := self._refuses(value):
             raise TypeError(refusal)
-        if self._floats:
-            value = float(value)
+        self._keep(here, float(value) if self._floats else value)
+
+    def _write_int(self, here: CallScope, value: Any) -> None:
+        # Most states count: their check is made here, without a call.
+        if type(value) is not int or not _LEAST_COUNT < value < _MOST_COUNT:
+            self._write_number(here, value)
+            return
+        key, values = here.key, self.values
+        if len(key) > _LARGE:
+            self.put(here, key, value)
+            return
+        here.undo.append((self, key, values.get(key, ABSENT)))
+        values[key] = value
+        self.changed.add(key)
+
+    def _keep(self, here: CallScope, value: Any) -> None:
         key, values = here.key, self.values
         if len(key) > _LARGE:
             self.put(here, key, value)
