@@ -1,1 +1,1 @@
-"""What the checkpoint and the progress of a query say."""
+"""Read the checkpoint and the progress of a query."""

@@ -1,4 +1,4 @@
-"""What a query's checkpoint says, read through Spark's own file systems: it may be anywhere."""
+"""Read a query's checkpoint through Spark's file systems, because it may be on any of them."""
 
 import json
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ def checkpoint_at(graph: Graph, pipeline: str, site: Site) -> str:
 
 
 def committed_offsets(spark: SparkSession, checkpoint: str) -> Offsets:
-    """Return the offsets before which a query has done all its work; none for a new query.
+    """Return the offsets up to which a query has finished; none for a new query.
 
     Spark writes ``offsets/N`` when it begins batch N and ``commits/N`` when the batch is done.
     """
@@ -104,7 +104,7 @@ def offsets_of(text: str | Mapping[str, Any] | None) -> Offsets:
 
 
 class Files:
-    """The few calls to Hadoop's file systems that PySpark has no words for."""
+    """The few calls to Hadoop's file systems that PySpark does not offer."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._java: Any = spark.sparkContext._jvm  # noqa: SLF001
@@ -133,7 +133,7 @@ class Files:
         found.getFileSystem(self._configuration).delete(found, True)  # noqa: FBT003 - Java's own
 
     def write(self, file: str, text: str) -> None:
-        """Write a whole file, or none: it takes its name, and another's place, when complete."""
+        """Write a file atomically: it replaces an older one when it is complete."""
         fs = self._java.org.apache.hadoop.fs
         path, unfinished = fs.Path(file), fs.Path(f"{file}.part")
         stream = path.getFileSystem(self._configuration).create(unfinished)
@@ -154,7 +154,7 @@ class Files:
         return {each.getPath().getName(): int(each.getModificationTime()) for each in found}
 
     def set_modified(self, file: str, at: int) -> None:
-        """Say when a file was modified, in milliseconds, where the file system keeps that."""
+        """Set the modification time of a file, in milliseconds, if the file system keeps it."""
         system, path = self._at(file)
         system.setTimes(path, at, -1)
 

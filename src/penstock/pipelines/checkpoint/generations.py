@@ -1,4 +1,4 @@
-"""The generations of a pipeline: its checkpoints, one of which is the one that runs.
+"""The generations of a pipeline: its checkpoints, of which one is current.
 
 A rebuild computes the next generation beside the current one and then switches over. A small file,
 replaced as a whole, says how far that is, so that it can be killed at any moment::
@@ -26,7 +26,7 @@ _FORMAT = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Which generation is the current one, and what becomes of the others."""
+    """Which generation is current, which one is being made, and which are to be removed."""
 
     current: int = 0
     step: Literal["resting", "computing", "switching"] = "resting"
@@ -35,16 +35,16 @@ class Standing:
     program: str = ""
     """A fingerprint of the program that makes it."""
     left: tuple[int, ...] = ()
-    """Generations that are of no use any more, and still to be removed."""
+    """Generations that are no longer used and must still be removed."""
 
     def computing(self, program: str) -> "Standing":
-        """Return the standing when another generation is begun; one that was begun is left."""
+        """Return the standing after a generation was begun; an unfinished one is abandoned."""
         left = (*self.left, self.next) if self.step == "computing" else self.left
         number = max(self.current, self.next, *left, 0) + 1
         return replace(self, step="computing", next=number, program=program, left=left)
 
     def switching(self) -> "Standing":
-        """Return the standing when the next generation is complete."""
+        """Return the standing after the next generation is complete."""
         return replace(self, step="switching")
 
     def switched(self) -> "Standing":
@@ -71,7 +71,7 @@ class Generations:
         return f"{self._base}~{number}" if number else self._base
 
     def read(self) -> Standing:
-        """Return how it stands."""
+        """Return the current standing."""
         directory, _, name = self._file.rpartition("/")
         if name not in self._files.names(directory):
             return Standing()
@@ -85,12 +85,12 @@ class Generations:
         return Standing(**found | {"left": tuple(found["left"])})
 
     def write(self, standing: Standing) -> None:
-        """Make it stand so, durably."""
+        """Store the standing durably."""
         fields = {each: getattr(standing, each) for each in Standing.__slots__}
         self._files.write(self._file, json.dumps({"format": _FORMAT} | fields, indent=1))
 
     def running(self) -> "tuple[str, Callable[[], None]]":
-        """Return the checkpoint to run from, and what raises FencedError when it no longer is that.
+        """Return the current checkpoint, and a check that raises FencedError later.
 
         FencedError ``pipeline.rebuilt`` while a rebuild is switching over.
         """

@@ -34,12 +34,12 @@ _CYCLE_YEARS, _CYCLE_SECONDS = 400, 146_097 * 86_400
 
 
 def identity(progress: Progress) -> tuple[int, str]:
-    """Return what orders progress: an idle query reports its next batch, again and again."""
+    """Return a sort key for progress: an idle query reports its next batch again and again."""
     return progress["batchId"], progress["timestamp"]
 
 
 def was_batch(progress: Progress) -> bool:
-    """Whether a batch was made; Spark also reports that it looked and found nothing."""
+    """Whether a batch ran; Spark also reports checks that found no data."""
     return "addBatch" in progress["durationMs"]
 
 
@@ -60,7 +60,7 @@ def offsets(progress: Progress) -> tuple[Offsets, Offsets]:
 
 
 def planned(progress: Progress) -> PlannedBatch | None:
-    """Return what Spark planned the batch with; None where its progress does not say all of it."""
+    """Return what Spark planned the batch with; None if the progress is incomplete."""
     _, end = offsets(progress)
     at = _instant((progress["eventTime"] or {}).get("watermark"))
     if at is None or not end:
@@ -87,7 +87,7 @@ def dropped_rows(progress: Progress) -> int:
 
 
 def batch_seconds(progress: Progress) -> float:
-    """Return how long the batch took, all in all."""
+    """Return how long the whole batch took."""
     return float(progress["durationMs"].get(_WHOLE, 0)) / _MILLISECONDS
 
 

@@ -11,7 +11,7 @@ __all__ = ["Gap", "find_gaps", "stopped_at"]
 
 
 class Gap(NamedTuple):
-    """Offsets of a partition that a pipeline wants next and that are gone."""
+    """Offsets of a partition that a pipeline wants next, and that retention has deleted."""
 
     topic: str
     partition: int
@@ -21,11 +21,11 @@ class Gap(NamedTuple):
 
     @property
     def offsets(self) -> int:
-        """How many offsets are gone: at most so many records."""
+        """How many offsets are gone. At most this many records are lost."""
         return self.there - self.wanted
 
     def __str__(self) -> str:
-        """Return where it is and how much."""
+        """Return where the gap is, in words."""
         where = f"{self.topic}[{self.partition}]"
         return f"{where} wants offset {self.wanted}, the log begins at {self.there}"
 

@@ -1,1 +1,1 @@
-"""A pipeline that runs: as a stream that is kept going, or over a finished range."""
+"""Run a pipeline: as a stream that is restarted after failures, or over a finished range."""

@@ -1,4 +1,4 @@
-"""A pipeline that is kept going: its query is started, and again after trouble that passes."""
+"""Keep a pipeline running: start its query, and start it again after transient failures."""
 
 import logging
 import time
@@ -64,7 +64,7 @@ class Attempts:
         self._skipped_offsets = 0
 
     def prepare(self) -> None:
-        """Raise what is wrong with the pipeline or its checkpoint; nothing has begun then."""
+        """Raise if the pipeline or its checkpoint is wrong; nothing has started then."""
         try:
             if self._settled():
                 self._prepared = self._prepare(self._gaps())
@@ -72,7 +72,7 @@ class Attempts:
             self._later(error)
 
     def look(self) -> PartReport:
-        """Start the query where that is due, and report; raise what ends the pipeline."""
+        """Start the query if it is due, and report; raise the error that ends the pipeline."""
         # The jobs of this thread, those for dead letters, are the pipeline's own.
         self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", self.pipeline.name)
         try:
@@ -96,9 +96,9 @@ class Attempts:
             return self._follow(self._start())
 
     def stop(self) -> None:
-        """Stop the query; what it is writing is finished, if that takes no more than a moment.
+        """Stop the query. It may finish the batch that it is writing, if that takes only a moment.
 
-        Else the batch is given up and done again later.
+        Otherwise the batch is abandoned and repeated later.
         """
         if self._settling is not None:
             self._settling.stop()
@@ -108,7 +108,7 @@ class Attempts:
             self._running.query.stop()
 
     def finish(self, failed: Exception | None) -> None:
-        """Report the end; unless something failed, take note of the last batches first."""
+        """Report the end; unless something failed, count the last batches first."""
         if self._running is not None:
             if failed is None:
                 self._running.finish()
@@ -144,7 +144,7 @@ class Attempts:
         return self._running
 
     def _count(self, gaps: list[Gap]) -> None:
-        """Count what is skipped, each offset once, however often the query is started."""
+        """Count the skipped offsets, each once, however often the query is started."""
         for gap in gaps:
             at = gap.topic, gap.partition
             fresh = gap.there - max(gap.wanted, self._skipped.get(at, 0))
@@ -173,7 +173,7 @@ class Attempts:
         return self._told(report)
 
     def _later(self, error: TransientError) -> PartReport:
-        """Try again after a while; raise the error where that has gone on for too long."""
+        """Schedule another attempt; raise the error if the failures have lasted too long."""
         now, limit = time.monotonic(), self._site.settings.spark.retry_for.total_seconds()
         self._troubled_at = now if self._troubled_at is None else self._troubled_at
         if error.code == UNKNOWN or self._site.stop.is_set() or now - self._troubled_at > limit:
@@ -186,7 +186,7 @@ class Attempts:
         return self._waiting(error)
 
     def _settled(self) -> bool:
-        """Whether its histories are ready to be read; they are being made so if not."""
+        """Whether its histories are ready to be read; if not, start preparing them."""
         if self._settling is None:
             run = self._current_run()
             histories = Histories(
@@ -217,7 +217,7 @@ class Attempts:
         )
 
     def _told(self, report: PartReport) -> PartReport:
-        """Return a report that says what was skipped."""
+        """Return the report with the skipped offsets added."""
         if not self._skipped_offsets:
             return report
         said = f"{self._skipped_offsets} offsets, which retention deleted before they were read"

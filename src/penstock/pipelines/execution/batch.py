@@ -1,4 +1,4 @@
-"""A pipeline over a finished range: the same function, a batch being a finite stream."""
+"""Run a pipeline over a finished range: the same function, because a batch is a finite stream."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -50,7 +50,7 @@ __all__ = ["BatchResult", "run_batch", "settled_range"]
 
 @dataclass(frozen=True, slots=True)
 class BatchResult:
-    """What a run over a range did: where its results are, and what it counted."""
+    """The result of a run over a range: where the output is, and the counts."""
 
     result: str
     """The topic or lake table that took the output."""
@@ -70,10 +70,10 @@ def run_batch(
 ) -> BatchResult:
     """Run a pipeline over a range of its input, into ``<output>.replay.<label>``.
 
-    The range is settled at the beginning: records that come later are not part of it. A table's
-    output holds one row per key and is the state the stream would have come to. What is looked up
-    is as it is at the end of the range, a lake table as it is now. Dead letters go to a topic of
-    the run's own, too. ``progress`` gets how many tasks of Spark are done, of those it knows of.
+    The range is fixed at the start, so later records are not part of it. A table's output holds one
+    row per key: the final state that the stream would have reached. A looked-up table is read as it
+    is at the end of the range, a lake table as it is now. Dead letters also go to a separate topic.
+    ``progress`` gets how many tasks of Spark are done, of those it knows of.
     """
     pipeline = find_pipeline(graph, name)
     letters = replace(graph.dead_letters, name=f"{graph.dead_letters.name}.replay.{label}")
@@ -161,7 +161,7 @@ class _Batch:
         return self._write_once(panes, data, output)
 
     def _write_once(self, rows: DataFrame, data: OnLog, output: str) -> int:
-        """Write rows to a topic, also those of tasks that Spark repeats; return how many."""
+        """Write rows to a topic, each once even if Spark repeats a task; return how many."""
         name = f"{self._graph.app}.{self._pipeline.name}.replay.{uuid4().hex}"
         connection = self._site.connection
         into = Output(connection, name, output, data.topic.partitioning)
@@ -228,7 +228,7 @@ class _Batch:
 
 
 def settled_range(topics: Topics, topic: str, start: Start, end: End) -> OffsetRange:
-    """Settle a range; what retention has deleted is not part of it."""
+    """Fix the range; records that retention has deleted are not part of it."""
     ends = topics.ends(topic, committed=True)
     if isinstance(start, Last):
         first = {number: high - start.count for number, (_, high) in ends.items()}

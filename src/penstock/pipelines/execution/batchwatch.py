@@ -1,4 +1,4 @@
-"""Notices a batch that does not end: what its query says goes on looking as if all were well."""
+"""Notice a batch that does not end, because the progress of its query does not show it."""
 
 import time
 from collections.abc import Callable
@@ -10,7 +10,7 @@ __all__ = ["BatchWatch"]
 
 
 class BatchWatch:
-    """Is told, again and again, whether a batch is under way and which progress was seen last."""
+    """Receives, again and again, whether a batch is running and the last progress."""
 
     def __init__(self, limit: timedelta, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._limit = limit.total_seconds()
@@ -19,7 +19,7 @@ class BatchWatch:
         self._since = clock()
 
     def trouble(self, *, active: bool, seen: object) -> str:
-        """Return what to tell of a batch that takes longer than the limit; empty: all is well."""
+        """Return a message about a batch that exceeds the limit; empty if there is none."""
         now = self._clock()
         if not active or seen != self._seen:
             self._seen, self._since = seen, now

@@ -30,9 +30,10 @@ _EXECUTORS_LIMIT = timedelta(seconds=30)
 def run_pipelines(graph: Graph, names: Sequence[str], site: Site) -> None:
     """Run pipelines until ``site.stop`` is set; their topics must have been declared.
 
-    They share one Spark and its cores fairly, and end together: when one fails the others are
-    stopped, and its error is raised. Each goes on from its checkpoint, also by itself after trouble
-    that passes: see ``Attempts``. Lake tables that they write are kept in shape beside them.
+    They share one Spark and its cores fairly, and end together: if one fails, the others are
+    stopped and its error is raised. Each continues from its checkpoint, and restarts by itself
+    after transient failures: see ``Attempts``. The lake tables that they write are maintained
+    meanwhile.
     """
     pipelines = [find_pipeline(graph, name) for name in names]
     refuse_unshared(site.settings, pipelines)
@@ -60,7 +61,7 @@ def find_pipeline(graph: Graph, name: str) -> Pipeline:
 
 
 def _check_slots(spark: SparkSession, held: int) -> None:
-    """Refuse what Spark would not: partitions that wait for a slot for ever, and say nothing."""
+    """Refuse partitions that would wait for a slot for ever; Spark does not refuse them."""
     context = spark.sparkContext
     patience = 0.0 if is_local(context.master or "") else _EXECUTORS_LIMIT.total_seconds()
     deadline = time.monotonic() + patience

@@ -12,7 +12,7 @@ HINT = "give both streams a disorder, and compare their times in the join's cond
 
 _OPERATOR = "symmetricHashJoin"
 _CLEANUP = re.compile(r"state cleanup \[(.*?)\]")
-"""What Spark's plan says of such a join: by which predicate it lets rows of either side go."""
+"""How Spark's plan shows the predicate by which a join releases rows of either side."""
 _NOT_EXTENDED = False
 
 
@@ -22,7 +22,7 @@ def joins_streams(progress: Any) -> bool:
 
 
 def keeps_rows_for_ever(query: StreamingQuery) -> bool:
-    """Return whether a join in the plan of a query's last batch never lets go of a row."""
+    """Return whether a join in the plan of the last batch keeps its rows for ever."""
     # PySpark only prints the plan.
     java: Any = query._jsq  # noqa: SLF001
     return any("= null" in each for each in _CLEANUP.findall(java.explainInternal(_NOT_EXTENDED)))

@@ -1,4 +1,4 @@
-"""What a query has done since it was started, added up from its progress: numbers and words."""
+"""Sum up what a query has done since it started, from its progress, as numbers and words."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ _SST_BYTES = "rocksdbSstFileSize"
 class Measures:
     """The measures of one query. ``native`` says that Spark's own windows make its panes.
 
-    Counted is what finished batches did; of real-time mode only what Spark tells.
+    It counts what finished batches did. For real-time mode it counts only what Spark reports.
     """
 
     def __init__(self, *, native: bool = False) -> None:
@@ -56,7 +56,7 @@ class Measures:
         self._last: Progress | None = None
 
     def add(self, progress: Progress) -> None:
-        """Take note of progress."""
+        """Count progress."""
         gates = observed(progress, RECEIVED)
         # A plan that uses an input twice reads it twice, and its gate counts it once.
         self._received += sum(row[RECEIVED] for row in gates) if gates else progress["numInputRows"]

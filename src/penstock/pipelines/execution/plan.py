@@ -1,4 +1,4 @@
-"""One pipeline on Spark: its inputs, its function, its output, as a query that can be started."""
+"""Turn one pipeline (inputs, function, output) into a query that can be started."""
 
 import hashlib
 import json
@@ -91,7 +91,7 @@ def output_of(pipeline: Pipeline, frame_of: Callable[[Data], DataFrame]) -> Data
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One run of a pipeline: its name, where it goes on from, and where it writes."""
+    """One run of a pipeline: its name, its checkpoint, and its output."""
 
     pipeline: Pipeline
     name: str
@@ -100,13 +100,13 @@ class Run:
     guard: Callable[[], None] = lambda: None
     """Raises FencedError when this checkpoint is no longer the one to run from."""
     beside: bool = False
-    """Whether it computes the next generation: it ends with its input, and sets nothing aside."""
+    """Whether it is a rebuild: it ends with its input, and writes no dead letters."""
     sink: SinkHandle = field(default_factory=SinkHandle)
     """Of its sink, where it writes topics exactly once."""
 
 
 def current_run(graph: Graph, pipeline: Pipeline, site: Site, spark: SparkSession) -> Run:
-    """Return the run that goes on with a pipeline; FencedError while a rebuild switches over."""
+    """Return the run that continues a pipeline; FencedError while a rebuild switches over."""
     base = checkpoint_of(graph, pipeline, site)
     checkpoint, guard = Generations(Files(spark), base, name=pipeline.name).running()
     return Run(
@@ -130,10 +130,11 @@ def prepared_query(
 ) -> Callable[[], StreamingQuery]:
     """Return what starts a run; so far nothing was touched but a checkpoint of its own.
 
-    ``lossy``: what is gone from its topics is stepped over; else that ends the query. As long as it
-    has a history that is not read, that alone is read, and it must be started again to go on.
+    ``lossy``: the query skips records that are gone from its topics; otherwise they end it. While a
+    history is unread, the query reads only the history, and must be started again afterwards.
 
-    Raises DefinitionError where it is wrong, ConfigurationError where its checkpoint is another's.
+    Raises DefinitionError if the pipeline is wrong, ConfigurationError if its checkpoint belongs to
+    another one.
     """
     pipeline, real_time = run.pipeline, isinstance(run.pipeline.trigger, RealTime)
     try:
@@ -177,7 +178,7 @@ def prepared_query(
 
 
 def program_of(pipeline: Pipeline, site: Site, spark: SparkSession) -> str:
-    """Return a fingerprint of all that a pipeline computes, as far as its plan shows it."""
+    """Return a fingerprint of what a pipeline computes, as far as its plan shows it."""
     frames = _frames(pipeline, site, spark, None)
     output = None if pipeline.aggregation else output_of(pipeline, frames)
     # A checkpoint goes on with the history that it began with, or without.
@@ -196,7 +197,7 @@ def _frames(
     *,
     lossy: bool = False,
 ) -> Callable[[Data], DataFrame]:
-    """Return what gives the inputs of a pipeline, after their histories if these are given."""
+    """Return a function that gives the inputs of a pipeline, histories first."""
     real_time, lookups = isinstance(pipeline.trigger, RealTime), pipeline.lookups
 
     def frame_of(data: Data) -> DataFrame:
@@ -221,7 +222,7 @@ def _frames(
 def _continued(
     run: Run, data: OnLog, site: Site, spark: SparkSession, output: DataFrame | None
 ) -> Continued:
-    """Return what the sink of a run goes on from; refuse a checkpoint that does not fit to it."""
+    """Return what the sink of a run continues from; refuse a checkpoint that does not fit it."""
     begun = begun_before(
         Files(spark),
         site.connection,
@@ -301,7 +302,7 @@ def pane_rows(
 ) -> DataFrame:
     """Return the records that a windowed aggregation writes, late ones included.
 
-    Its state is cut into so many ``buckets``, for as long as it has a checkpoint.
+    Its state has this many ``buckets``, for the life of the checkpoint.
     """
     (data,), into = pipeline.reads, pipeline.writes
     if isinstance(data, Lake) or isinstance(into, Lake):

@@ -1,4 +1,4 @@
-"""A pipeline that runs: what its query does, its dead letters, and what it says about itself."""
+"""A running pipeline: it follows the query, writes dead letters, and reports."""
 
 import logging
 import time
@@ -43,20 +43,21 @@ from penstock.pipelines.spark.failures import UNKNOWN, of_query
 __all__ = ["RunningPipeline"]
 
 _ASK_LIMIT = timedelta(seconds=2)
-"""For questions whose answer is worth little when it comes late."""
+"""The time-out of questions whose answer is useless when it comes late."""
 _SAVE_SECONDS = 10.0
 _GUARD_SECONDS = 5.0
-"""How often a run looks whether it was rebuilt; its sink finds out at once."""
+"""How often a run checks whether it was rebuilt; its sink finds out at once."""
 _LOG = logging.getLogger("penstock.pipelines")
 
 
 class RunningPipeline:
     """Follows one query from its progress. ``look`` is called about once a second.
 
-    Counted are the rows of finished batches: ``received`` all rows of the topics, ``passed`` those
-    that the function was given, ``filtered`` a table's deletions, ``in_flight`` refused rows that
-    are not on the dead-letter topic yet, ``written`` what the output took. In real-time mode only
-    ``received`` and dead letters are known. Of a table that is looked up only dead letters count.
+    It counts the rows of finished batches: ``received`` are all rows of the topics, ``passed``
+    those that the function was given, ``filtered`` the deletions of a table, ``in_flight`` refused
+    rows that are not on the dead-letter topic yet, ``written`` the rows of the output. In real-time
+    mode only ``received`` and dead letters are known. Of a table that is looked up only dead
+    letters count.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class RunningPipeline:
         self._seen = (-1, "")
         self._batches = BatchWatch(site.settings.spark.batch_limit)
         self.reached = committed_offsets(spark, run.checkpoint)
-        """The offsets before which all work is done."""
+        """The offsets up to which all work is done."""
         self._unswept = dict(self.reached)
         self._trouble = ""
         self._saved_at = -_SAVE_SECONDS
@@ -93,7 +94,7 @@ class RunningPipeline:
         self._joins_seen = False
 
     def look(self) -> PartReport:
-        """Catch up with the query's progress and return a report; raise what ended the query."""
+        """Process the query's progress, return a report; raise the error that ended the query."""
         try:
             return self._look()
         except PenstockError:
@@ -120,11 +121,11 @@ class RunningPipeline:
         return self._report()
 
     def paused(self, reason: str) -> PartReport:
-        """Return a report for a time without a query."""
+        """Return a report while no query runs."""
         return self._filled("degraded", reason, lag=None)
 
     def finish(self) -> None:
-        """Take note of the last batches, and make the sweeper's position durable."""
+        """Count the last batches, and make the sweeper's position durable."""
         try:
             self._catch_up()
             self._save()

@@ -27,18 +27,19 @@ __all__ = ["CodecGate"]
 
 _OPEN, _CLOSE = ord("{"), ord("}")
 _LINE = b"\n"
-"""Between two records it keeps them apart: no JSON has it behind a brace and before another, and
-none has it in a text. So as many records come out as went in only if each is one by itself."""
+"""Separates two records. No JSON contains it between two braces or in a text. So the number of
+records stays the same only if each value is one record."""
 
 _BROKEN = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 @dataclass(frozen=True)
 class CodecGate:
-    """A function for ``mapInArrow``: a key, a value and columns beside them in, a verdict out.
+    """A function for ``mapInArrow``: key, value and further columns in, a verdict out.
 
-    Out come the fields, what was beside them, and the verdict: true, the row is no record; false,
-    it is one; null, it deletes a row of a table. Of what is no record the fields are null.
+    It returns the fields, the further columns, and the verdict. True: the row is not a record.
+    False: it is one. Null: it deletes a row of a table. If the row is not a record, its fields are
+    null.
     """
 
     schema: Schema
@@ -140,7 +141,7 @@ class CodecGate:
 
     @cached_property
     def _decoders(self) -> list[tuple[msgspec.json.Decoder[Any], Check | None]]:
-        """What decodes a batch at once and looks at its records: a fast one, and one for all.
+        """Decoders for a whole batch: a fast one, and one for all records.
 
         The fast one leaves instants to Arrow, so all of them must become columns.
         """
@@ -154,7 +155,7 @@ class CodecGate:
 
     @cached_property
     def _expected(self) -> Callable[[list[Any], list[pa.Array]], pa.Array] | None:
-        """What gives the keys that records must have; None where they have none."""
+        """Return a function for the keys that records must have; None if they have no key."""
         encode = key_encoder(self.schema)
         if encode is None:
             return None

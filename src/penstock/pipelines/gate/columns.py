@@ -1,4 +1,4 @@
-"""Decoded records as Arrow columns: a batch at a time, without a Python object per cell between.
+"""Decoded records as Arrow columns, a batch at a time, without a Python object for each cell.
 
 Texts of instants are read by Arrow where their form leaves no doubt; see :func:`instants`.
 """

@@ -1,4 +1,4 @@
-"""The fast way to read plain records: ``from_json``, and cheap tests that its answer is exact.
+"""Read plain records fast: ``from_json``, and cheap checks that its answer is exact.
 
 ``from_json`` reads numbers and bools strictly, and anything at all as a text. For a record without
 an object inside, a few searches in the bytes show that nothing of that kind happened; where they

@@ -1,8 +1,8 @@
 """The gate: rows of a topic in; typed records out, and a verdict on every row.
 
-The verdict is the codec's own (``core.codec.JsonCodec.accept``), given by the codec itself in
-Spark's Python workers. It is more than twice as fast there as what Spark has for JSON. Real-time
-mode has no Python; see ``nativegate`` for how the verdict is given there.
+The verdict is the codec's own (``core.records.codec.JsonCodec.accept``), given by the codec itself
+in Spark's Python workers. It is more than twice as fast there as what Spark has for JSON. Real-time
+mode has no Python; see ``native`` for its verdict.
 """
 
 from collections.abc import Collection, Mapping
@@ -89,7 +89,7 @@ def _columns(data: OnLog, only: Collection[str] | None) -> list[sql.StructField]
 
 
 def _or_null(row: sql.StructType) -> sql.StructType:
-    """Return the columns as they are where a row may be no record."""
+    """Return the columns as they are when a row may not be a record."""
     kinds = [
         _or_null(each.dataType) if isinstance(each.dataType, sql.StructType) else each.dataType
         for each in row

@@ -1,4 +1,4 @@
-"""The key of a record on the log, as ``core.codec.key_encoder`` makes it."""
+"""The key of a record on the log, as ``core.records.codec.key_encoder`` makes it."""
 
 from collections.abc import Mapping
 

@@ -27,7 +27,7 @@ from penstock.pipelines.spark.sqltext import Sql, all_of, coalesce, name, when
 __all__ = ["ARCHIVED", "REFUSED", "judged", "refused"]
 
 REFUSED = "_penstock_refused"
-"""The verdict on a row: true, it is a dead letter; false, a record; null, a table's deletion."""
+"""The verdict on a row. True: a dead letter. False: a record. Null: a deletion in a table."""
 
 ARCHIVED = "_penstock_kept"
 """A column of rows that may be from an archive: the record, which was judged when it came there.

@@ -41,10 +41,10 @@ FETCHING: Mapping[str, str] = {
 """Twice as fast as the client's own defaults."""
 
 RECORDS_PER_BATCH = 2_000_000
-"""How much of its past a stream takes in at a time, so that a batch fits into memory."""
+"""The most records of a topic in a batch, so that a batch fits into memory."""
 
 OffsetRange = Mapping[int, tuple[int, int]]
-"""By partition: the first offset, and the one before which to stop."""
+"""By partition: the first offset, and the offset at which to stop."""
 
 _KEY, _OFFSET, _LAST, _GONE = (f"_penstock_{each}" for each in ("key", "offset", "last", "gone"))
 
@@ -138,7 +138,7 @@ def records(
 
 
 def latest_records(rows: DataFrame, table: Table[Any], *, observed: str | None = None) -> DataFrame:
-    """Return what a table holds: the last record of each key, but for those that were deleted.
+    """Return the rows of a table: the last record of each key, without deleted keys.
 
     Where the last one cannot be used the one before it stays. ``observed``: see ``records``.
     """
@@ -161,7 +161,7 @@ def count_gate(found: DataFrame, observed: str) -> DataFrame:
 
 
 def gate_counts(rows: DataFrame, data: OnLog) -> dict[str, int]:
-    """Return what a batch's observed counts would say, in a pass of its own."""
+    """Compute the counts that a batch would observe, in a separate pass."""
     row = judged(rows, data).agg(*_counts()).first()
     return {name: row[name] if row else 0 for name in (RECEIVED, REJECTED, DELETIONS)}
 

@@ -1,9 +1,9 @@
-"""What of a range is no record, or may not be one, found in this process and without Spark.
+"""Find what in a range is not a record, or may not be one, in this process and without Spark.
 
-A job of Spark's takes longer than reading a small batch again, and holds up the reports meanwhile.
-After real-time mode a sweep must ask the gate without Python, and a job beside a query that answers
-in a millisecond is felt by it for seconds; so the codec looks first. What it takes and what has
-none of the marks below is a record for both gates (see ``nativegate``).
+A Spark job takes longer than reading a small batch again, and delays the reports. After real-time
+mode a sweep must ask the gate without Python, and a job slows a query that answers in a millisecond
+for seconds. So the codec looks first. What it accepts, and what has none of the marks below, is a
+record for both gates (see ``native``).
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ _OPENING = np.frombuffer(b"[{", np.uint8)
 def suspicious_range(
     connection: Connection, data: OnLog, over: OffsetRange
 ) -> dict[int, tuple[int, int]]:
-    """Return the part of a range outside which every row is a record, whoever judges."""
+    """Return the part of a range that may hold rows that one of the gates refuses."""
     if data.record.schema.holds("decimal"):
         return dict(over)
     found: dict[int, tuple[int, int]] = {}

@@ -3,7 +3,7 @@
 A batch counts the rows that its gate refused. Only where there are any, exactly the offsets of the
 batch are read again and the refused rows written to the dead-letter topic, together with the
 sweeper's own position: one transaction for both. The position never passes a row that was not
-looked at, so a sweep that a crash prevented is made up for at the next start.
+checked, so the next start repeats a sweep that a crash prevented.
 """
 
 from collections.abc import Iterator, Mapping
@@ -36,7 +36,7 @@ __all__ = ["BATCH_RECORDS", "Found", "Letter", "Sweeper", "dead_letter"]
 BATCH_RECORDS = 500
 """Dead letters in one transaction."""
 FEW_OFFSETS = 20_000
-"""A range of so many is looked at in this process: a job of Spark's takes longer."""
+"""A range of up to this many records is read in this process, because a Spark job takes longer."""
 
 
 class Letter(TypedDict):
@@ -48,7 +48,7 @@ class Letter(TypedDict):
 
 
 Found: TypeAlias = tuple[int, int, list[Letter]]
-"""Partition, offset, and what is written because of the record there."""
+"""Partition, offset, and the record that is written because of it."""
 
 
 class Sweeper:
@@ -82,7 +82,7 @@ class Sweeper:
         """Letters written since it was made, also by a sweep that an error cut short."""
 
     def follow(self, start: Offsets, end: Offsets, *, rejected: bool) -> None:
-        """Take note of a finished batch, and write the dead letters it made.
+        """Process a finished batch: write its dead letters.
 
         After an error only the durable position is to be trusted; the same batch may be given
         again.
@@ -94,7 +94,7 @@ class Sweeper:
             raise
 
     def catch_up(self, done: Offsets) -> None:
-        """Look at everything before these offsets that was never looked at."""
+        """Check everything before these offsets that was not checked before."""
         self.follow({}, done, rejected=True)
 
     def _follow(self, start: Offsets, end: Offsets, *, rejected: bool) -> None:
@@ -119,7 +119,7 @@ class Sweeper:
             self._saved = dict(self._position)
 
     def close(self) -> None:
-        """Let go of the producer."""
+        """Release the producer."""
         if self._producer is not None:
             self._producer.close()
             self._producer = None
@@ -208,7 +208,7 @@ class Sweeper:
 
 
 class _Transaction:
-    """A transaction that is aborted where its block does not commit it."""
+    """A transaction that is aborted if its block does not commit it."""
 
     def __init__(self, producer: TransactionalProducer) -> None:
         self._producer = producer

@@ -1,7 +1,7 @@
 """JSON values to the values of a record: whether they are good, and what they are in Spark.
 
 The expressions never raise, so a bad value costs its record and nothing else. The rules are those
-of ``core/codec``; a differential test holds the two together.
+of ``core/records/codec``; a differential test compares the two.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ _FIRST_MICROSECOND, _LAST_MICROSECOND = FIRST_MILLISECOND * 1000, LAST_MILLISECO
 
 
 class Reading(NamedTuple):
-    """What stands in a place of a record: is it good, and which value is it."""
+    """The value at a place of a record, and whether it is valid."""
 
     ok: Sql
     value: Sql

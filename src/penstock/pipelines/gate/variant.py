@@ -1,8 +1,8 @@
 """Reading a record exactly as the codec does, through Spark's variant type.
 
 A variant keeps the JSON type of every value and tells an absent field from a null one, which
-``from_json`` does not: it makes a text of any number. This reader is right for every record type;
-``quick`` is twice as fast for plain ones and asks this one where it is not sure.
+``from_json`` does not: it makes a text of any number. This reader is right for every record type.
+``fromjson`` is twice as fast for plain ones, and asks this one if it is not sure.
 """
 
 import json

@@ -1,7 +1,7 @@
 """The archive of a stream: its records in the lake, each with the place it had on the log.
 
-What is where is said by these places alone: files of the table may be rewritten at any time, and a
-record may be there twice.
+Only these places identify a record: files of the table may be rewritten at any time, and a record
+may be in the table twice.
 """
 
 import logging
@@ -64,7 +64,7 @@ def archive_rows(rows: DataFrame, data: Stream[Any], *, observed: str | None = N
 def kept_now(
     graph: Graph, archive: Archive[Any], site: Site, spark: SparkSession
 ) -> ArchiveVersion:
-    """Return the archive as it is now, whatever becomes of it while it is read.
+    """Return the archive as it is now, even if it changes while it is read.
 
     Raises ConfigurationError where records between it and the log are gone, or where the log is
     not the one that was archived.

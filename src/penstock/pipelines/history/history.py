@@ -1,4 +1,4 @@
-"""The history of a pipeline's streams: copied in the order of the log, read before the log.
+"""The history of a pipeline's streams: copied in the order of the log, read before it.
 
 The copy lies beside the checkpoint in numbered pieces, one for each batch. The file with the seams
 is written when it is complete: a start that does not find it begins anew, one that finds it
@@ -29,7 +29,7 @@ __all__ = ["Histories", "History"]
 
 PIECE_RECORDS = 1_000_000
 PIECE_BYTES = 64 << 20
-"""How much of a history is in one batch, at most."""
+"""The most records of a history in one batch."""
 
 _FILE = "history.json"
 _THROUGH = "history-through"
@@ -50,7 +50,7 @@ class History:
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Self:
-        """Return what was written down."""
+        """Return the stored copy."""
         seam = {int(number): offset for number, offset in found["seam"].items()}
         return cls(found["pieces"], found["records"], seam)
 
@@ -88,7 +88,7 @@ class Histories:
 
     @property
     def records(self) -> int:
-        """Return how many records there are, all in all."""
+        """Return the total number of records."""
         return sum(history.records for history in self._found.values())
 
     @property
@@ -167,7 +167,7 @@ class Histories:
 
     @property
     def ended(self) -> bool:
-        """Whether all of it is in finished batches, and the query is to be started again."""
+        """Whether all of it is in finished batches, so that the query must be started again."""
         return (
             not self._through
             and self._followed
@@ -175,7 +175,7 @@ class Histories:
         )
 
     def finish(self) -> None:
-        """Write down that all of it is read, and remove the copies; the query must not run."""
+        """Record that all of it is read, and remove the copies; the query must not run."""
         self._files.write(f"{self._checkpoint}/{_THROUGH}", "")
         self._through = True
         self._remove_copies()

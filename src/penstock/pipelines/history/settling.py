@@ -1,4 +1,4 @@
-"""Histories made ready in a thread of their own: other pipelines do not wait for a copy."""
+"""Prepare histories in a separate thread, so that other pipelines do not wait for a copy."""
 
 import threading
 from uuid import uuid4
@@ -16,7 +16,7 @@ _LOOK_SECONDS = 0.5
 
 
 class Settling:
-    """The histories of one pipeline until it may start; ``ready`` is asked again and again."""
+    """The histories of one pipeline until it may start; call ``ready`` repeatedly."""
 
     def __init__(self, histories: Histories, pipeline: Pipeline, spark: SparkSession) -> None:
         self._pipeline = pipeline
@@ -28,7 +28,7 @@ class Settling:
         self._done = False
 
     def ready(self) -> bool:
-        """Whether seams and copies are there; begin to make them where not.
+        """Whether seams and copies exist; start making them if not.
 
         Raises what went wrong; the next call begins anew.
         """

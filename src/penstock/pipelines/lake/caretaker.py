@@ -1,4 +1,4 @@
-"""Looks after the lake tables that pipelines of this process write, beside them, by itself."""
+"""Maintain the lake tables that the pipelines of this process write, while they run."""
 
 import logging
 import threading
@@ -31,7 +31,7 @@ _SHORTEST_CLEANING, _LONGEST_CLEANING = timedelta(hours=1), timedelta(days=1)
 _CLEANINGS = 7
 """How often old files are looked for within the time that they are kept."""
 _FAILURES = 3
-"""So many failed upkeeps in a row are not passing trouble."""
+"""After this many failed upkeeps in a row the pipeline is degraded."""
 _STOP_SECONDS = 5.0
 _POOL = _GROUP = "upkeep"
 
@@ -40,7 +40,7 @@ _POOL = _GROUP = "upkeep"
 def caretaker(
     pipelines: Iterable[Pipeline], site: Site, spark: SparkSession
 ) -> Iterator["Caretaker"]:
-    """Give one that works until the block ends; a pass under way is given up then."""
+    """Give a caretaker that works until the block ends; it abandons an unfinished pass then."""
     lakes = {each.writes.name: each.writes for each in pipelines if isinstance(each.writes, Lake)}
     found = Caretaker(list(lakes.values()), site, spark)
     interval = site.settings.lake.upkeep_interval
@@ -73,7 +73,7 @@ class Caretaker:
         self._trouble: dict[str, str] = {}
 
     def work(self, interval: timedelta) -> None:
-        """Look after the tables until told to stop; what fails is said, and tried again."""
+        """Maintain the tables until told to stop; report failures and retry."""
         wait = min(interval, _FIRST_WAIT)
         spark = upkeep_session(self._spark)
         context = spark.sparkContext
@@ -119,7 +119,7 @@ class Caretaker:
         _LOG.warning("upkeep of lake table %s: %s", table, reason)
 
     def _is_cleaning_due(self, lake: Lake[Any]) -> bool:
-        """Whether old files are to be looked for; that lists the whole table."""
+        """Whether to look for old files, which requires listing the whole table."""
         last, span = self._cleaned.get(lake.name), cleaning_span(lake.history)
         return last is None or time.monotonic() - last >= span.total_seconds()
 

@@ -64,7 +64,7 @@ def table_exists(spark: SparkSession, path: str) -> bool:
 
 
 def make_table(spark: SparkSession, data: Lake[Any], path: str) -> None:
-    """Make the table, empty, where there is none, and see that it is the one that is declared.
+    """Create the table if there is none, and check that it matches its declaration.
 
     Fields that the record has and the table lacks are added to it. ConfigurationError
     ``lake.changed`` where it is partitioned otherwise, or holds a field as another type.

@@ -1,4 +1,4 @@
-"""The upkeep of a lake table: expired days go, small files become large ones, old files go.
+"""The upkeep of a lake table: delete expired days, compact small files, delete old files.
 
 - **Expired days** are dropped whole: a commit that only removes files.
 - **Compaction** takes a partition when it has :data:`MANY_FILES` files below :data:`SMALL_BYTES`;
@@ -194,7 +194,7 @@ class _Steps:
 
 
 def _retried(data: Lake[Any], step: Callable[[], T]) -> T:
-    """Return what a step returns; begin it again where somebody else has changed the same files."""
+    """Return the result of a step; start it again if somebody else changed the same files."""
     again = iter(range(1, _ATTEMPTS))
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Who has written a lake table, and whether the checkpoint of a pipeline still fits to it.
+"""Find the writers of a lake table, and check that the checkpoint of a pipeline still fits it.
 
 Delta takes each batch of a query once. It knows the query by an id in the checkpoint, and the batch
 by its number. So what a table holds and what a checkpoint says belong together.
@@ -29,7 +29,7 @@ _WAYS_OUT = "put the checkpoint back, declare a table of another name, or move t
 def refuse_other_checkpoint(
     spark: SparkSession, pipeline: Pipeline, data: Lake[Any], path: str, *, checkpoint: str
 ) -> None:
-    """Refuse a checkpoint that would double or lose rows of a table; nothing was written then.
+    """Refuse a checkpoint that would duplicate or lose rows of a table, before anything is written.
 
     - ``lake.second-beginning``: it is new, and the table has rows of a query whose checkpoint is
       nowhere in the directory of checkpoints. Begun anew, it would add its whole input once more.

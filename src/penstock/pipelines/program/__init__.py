@@ -1,1 +1,1 @@
-"""What a checkpoint was made by, and whether the program of today may go on with it."""
+"""Which program made a checkpoint, and whether the current program may continue it."""

@@ -1,8 +1,8 @@
 """What a Python function does, as a text that is the same at every start.
 
-Seen are the function, what it is closed over, and whatever it names in its own module and in other
-modules of the application: functions, classes, UDFs and plain values. Not seen is what installed
-packages do, and what is only found while it runs.
+It covers the function, the values it closes over, and what it names in its own module and in other
+modules of the application: functions, classes, UDFs and plain values. It does not cover installed
+packages, or what is only found while the function runs.
 """
 
 import re

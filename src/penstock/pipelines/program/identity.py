@@ -1,7 +1,7 @@
-"""What a checkpoint was made by, as a value, and what another program may change about it.
+"""Which program made a checkpoint, as a value, and what another program may change.
 
-State and offsets mean something only to the program that made them. A pipeline without state, and
-what stands behind the state of one with, may change freely; the rest is compared at every start.
+State and offsets belong to the program that made them. A pipeline without state may change freely,
+and so may the steps after the state of one with state. The rest is compared at every start.
 """
 
 from collections.abc import Iterator, Mapping

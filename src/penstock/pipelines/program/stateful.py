@@ -1,8 +1,8 @@
 """What the state of a DataFrame's plan is made of, in words that are the same at every start.
 
-Spark keeps state by the place of an operator in the plan, and does not know what it means. Told are
-the operators that keep state, with their keys, functions and types, and everything that is computed
-before them; not what comes behind the last one, and not what a Python function does inside.
+Spark keeps state by the place of an operator in the plan, and does not know what it means. The text
+names the operators that keep state, with their keys, functions and types, and everything computed
+before them. It leaves out what comes after the last one, and what happens inside Python functions.
 """
 
 import re

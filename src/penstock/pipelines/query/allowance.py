@@ -1,7 +1,7 @@
 """Calls that share an allowance of time, whatever they do with it.
 
 Spark can cancel a job; nothing can cancel what it computes while it parses or plans. So such calls
-run in a thread of their own, and who waits for them goes away when the time is used up.
+run in a separate thread, and the caller stops waiting when the time is used up.
 """
 
 import threading

@@ -1,7 +1,8 @@
 """What Spark's parser made of a text: its plan, looked through node by node.
 
 The plan is unresolved: names are names, and nothing was looked up or computed for it. Every object
-that can be reached in it has a class that is on a list of ``sqlwords``, or the query is refused.
+that can be reached in it has a class that is on a list in ``words``; otherwise the query is
+refused.
 """
 
 from collections.abc import Iterator

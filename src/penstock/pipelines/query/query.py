@@ -254,7 +254,7 @@ def _log_frame(
 
 @dataclass(frozen=True, slots=True)
 class _Asking:
-    """How Spark is called for one query: in its time, and with its troubles told."""
+    """Calls Spark for one query, within its time, and turns its errors into ours."""
 
     rows: int
     allowance: Allowance
@@ -291,7 +291,7 @@ def _asking(spark: SparkSession, span: QuerySpan) -> Iterator[_Asking]:
 
 @contextmanager
 def _explained() -> Iterator[None]:
-    """Say what Spark has against a query in a line, without plans and traces."""
+    """Return Spark's reason against a query in one line, without plans and traces."""
     try:
         yield
     except (PySparkException, Py4JError) as error:

@@ -1,4 +1,4 @@
-"""The words that a query may be made of: syntax and functions. What is not here is refused.
+"""The syntax and functions that a query may use. Everything else is refused.
 
 Syntax is what Spark's parser makes of a text: the classes of its unresolved plan. Functions are
 those of Spark that compute a value from values. Not here is whatever reaches out of the query:

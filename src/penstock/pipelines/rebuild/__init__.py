@@ -1,1 +1,1 @@
-"""A pipeline computed anew beside the running one, and put in its place."""
+"""Recompute a pipeline beside the running one, and replace it."""

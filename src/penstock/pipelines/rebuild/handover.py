@@ -1,4 +1,4 @@
-"""The output of a pipeline, handed over from one generation to the next."""
+"""Hand the output of a pipeline over from one generation to the next."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A pipeline computed anew from the log, beside the one that runs, and put in its place.
+"""Recompute a pipeline from the log, beside the one that runs, and replace it.
 
 See ``generations`` for the steps. What a rebuild sets aside (dead letters, late records) was
 reported by the run that it replaces, and is not written again; late records are counted.
@@ -38,7 +38,7 @@ __all__ = ["Rebuilt", "Watching", "rebuild_pipeline", "refuse_rebuild"]
 
 _LOOK_SECONDS = 0.5
 _SHORT_ROUND_SECONDS = 15.0
-"""What came during a round that was so short is left to the new generation."""
+"""After a round this short, the new generation handles the rest."""
 _GAIN = 0.7
 """A round that took more of the time of the round before does not get nearer to the end."""
 
@@ -49,14 +49,14 @@ class Rebuilt:
 
     output: str
     changed: int | None
-    """Keys of a table that are different now, or records that were added to a stream."""
+    """How many keys of a table have changed, or how many records were added to a stream."""
     late: LateCount | None = None
-    """Of windows: what they did not take, which no ledger has got from the rebuild."""
+    """For windows: the late records, which the rebuild writes to no ledger."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watching:
-    """Who is told how far a rebuild is, of history and log, and of each durable step."""
+    """Receives the progress of a rebuild, and each durable step."""
 
     progress: Callable[[int, int], None] = lambda _done, _total: None
     step: Callable[[str], None] = lambda _step: None
@@ -126,10 +126,10 @@ def rebuild_pipeline(
     trimmed: bool = False,
     watching: Watching | None = None,
 ) -> Rebuilt | None:
-    """Compute a pipeline anew and switch over; None if ``site.stop`` ended it before the switch.
+    """Recompute a pipeline and switch over; None if ``site.stop`` ended it before the switch.
 
-    May be killed at any moment and called again: it goes on, or finishes. Until the switch whoever
-    runs the pipeline is not disturbed; then that run is fenced, and the next one goes on from the
+    It may be killed at any moment and called again: it continues or finishes. Until the switch the
+    running pipeline is not disturbed. Then that run is fenced, and the next one continues from the
     new generation. Topics must have been declared.
 
     ConfigurationError: it cannot be rebuilt (``rebuild.*``); with ``trimmed`` an input need not

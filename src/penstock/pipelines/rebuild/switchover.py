@@ -1,4 +1,4 @@
-"""The output of a rebuilt pipeline, put in the place of the old one.
+"""Replace the old output of a pipeline by the rebuilt one.
 
 Nobody else writes the output at this moment. Each of these may be killed and called again: what was
 done is then found done. Readers of committed records see the old output or the new one; of a table
@@ -36,9 +36,9 @@ WHOLE_LIMIT = timedelta(minutes=10)
 """How long the difference of a table may take to be written at once."""
 
 _COPIED_RECORDS, _COPIED_BYTES = 10_000, 8 << 20
-"""At most in one transaction, but for one record that is larger."""
+"""The most bytes in one transaction, unless a single record is larger."""
 _COMMITS = 10
-"""How often a commit is tried that another one came before."""
+"""How often a commit is retried after it lost against another one."""
 
 
 def replace_table(

@@ -1,7 +1,7 @@
-"""What happens to records before the shuffle: they are combined by key and window.
+"""Combine records by key and window, before the shuffle.
 
-A task reads one partition of the topic. It sends each bucket one value for many records, and tells
-every bucket how far it has come, also those it has nothing for.
+A task reads one partition of the topic. It sends each bucket one value for many records. It tells
+every bucket how far it has come, even a bucket for which it has no records.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,7 @@
 """Which aggregations Spark's own windows compute with the same answer, and how they do.
 
-A window of Spark speaks once, when the watermark has passed its end. Where that is all that was
-declared, and Spark has the aggregates, it is several times faster than any machine in Python.
+A window of Spark emits once, when the watermark has passed its end. If the declaration asks for no
+more, and Spark has the aggregates, it is several times faster than the pane machine in Python.
 
 Spark's watermark begins in 1970, and everything before it is late. Event times go through its
 windows with :data:`SHIFT` added, so that they begin with the year 1, and come out without it.

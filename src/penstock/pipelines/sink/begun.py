@@ -24,7 +24,7 @@ from penstock.errors import PenstockError
 __all__ = ["BATCH_TOPIC", "BatchMarker", "Begun", "BegunBatches", "fingerprint"]
 
 RENEWAL = timedelta(hours=1)
-"""How long a run relies on what the cluster forgets after a while (a week by default)."""
+"""How long a run relies on positions, which the cluster forgets (after a week by default)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +56,9 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A fingerprint of what Spark wrote down when it planned the batch: its offsets and time."""
     program: str = ""
     tasks: int = 0
-    """Into how many its rows were split; 0: they stayed with the state."""
+    """The number of tasks its rows were split into; 0: the rows stayed with the state."""
     done: bool = False
-    """Whether all of it is known to be written; else nobody knows."""
+    """Whether the whole batch is known to be written; otherwise this is unknown."""
 
 
 class BegunBatches:
@@ -80,7 +80,7 @@ class BegunBatches:
         return None if found is None else msgspec.json.decode(found, type=Begun)
 
     def hand_over(self, name: str, *, to: str) -> None:
-        """Let another name go on behind the last batch of this one; its own are forgotten."""
+        """Let another name continue after the last batch of this one; forget its own batches."""
         begun = self.get(name)
         self._put(to, None if begun is None else msgspec.json.encode(begun))
 
@@ -138,7 +138,7 @@ class BatchMarker:
             raise
 
     def close(self) -> None:
-        """Let go of the producer."""
+        """Release the producer."""
         self._producer.close()
 
     def _made(self) -> TransactionalProducer:

@@ -1,8 +1,8 @@
-"""Whether a checkpoint still fits to what its pipeline has written to topics.
+"""Check that a checkpoint still fits what its pipeline has written to topics.
 
 Spark numbers the batches of a checkpoint, and what was written of a batch is known by that number.
 A checkpoint that was deleted, or put back from an older copy, gives numbers that are taken to other
-records: going on would double them or drop them. Delta tables have a check of their own: see
+records: to continue would duplicate or drop them. Delta tables have their own check: see
 ``writers``.
 """
 

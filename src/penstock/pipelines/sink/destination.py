@@ -1,6 +1,6 @@
-"""Where a pipeline's records go: a topic or a table of the lake.
+"""Write a pipeline's records to a topic or a lake table.
 
-Exactly once, but for real-time mode: there a topic gets a repeated batch once more.
+This is exactly once, except in real-time mode: there a topic gets a repeated batch a second time.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ WRITTEN = "written"
 """What a batch counts of its output."""
 
 _LINGER_MILLISECONDS = 5
-"""How long a record waits for company on its way out."""
+"""How long a record waits for others to be sent with it."""
 
 
 def stream_writer(output: DataFrame, data: Data, site: Site, *, at_once: bool = False) -> Any:

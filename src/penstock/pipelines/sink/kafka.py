@@ -1,9 +1,9 @@
-"""The batches of a query into Kafka, exactly once; this is what the driver does.
+"""Write the batches of a query to Kafka, exactly once: the driver's part.
 
 Spark repeats a batch that it does not know to be done, with the same rows. Which task gets which
 row must be the same then, whatever became of the machine: rows are split by key into a number of
 tasks that is kept with the checkpoint, or are left where the plan's own state has put them. What a
-task does is in ``oncetask``.
+task does is in ``kafkatask``.
 """
 
 import threading
@@ -50,17 +50,17 @@ _RELEASE_LIMIT = timedelta(seconds=5)
 
 @dataclass(slots=True)
 class SinkHandle:
-    """What others know of the sink of a query, and may ask of it."""
+    """What others may read from the sink of a query, and ask of it."""
 
     seconds: float = 0.0
     """How long its tasks have been writing, all together."""
     finish: Callable[[], None] = lambda: None
-    """Begins no batch any more, and returns when the one under way is written, or after a while."""
+    """Begins no further batch; returns when the current one is written, or after a time-out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Continued:
-    """What a sink must know of the past, and what it writes down for those who come after it."""
+    """What a sink must know of earlier runs, and records for later ones."""
 
     name: str
     """Of the pipeline and its generation."""

@@ -1,4 +1,4 @@
-"""One task of a batch writes its rows into Kafka, exactly once; this runs in Spark's workers.
+"""Write the rows of one task of a batch to Kafka, exactly once; this runs in Spark's workers.
 
 The rows and the position "batch N is written" are one transaction. A task that runs again, whoever
 runs it, first takes over the producer of the one before (which ends what that left half done) and
@@ -46,7 +46,7 @@ TRANSACTION_TIMEOUT = timedelta(minutes=5)
 when their pipeline is killed and not started again."""
 
 _KEPT_PRODUCERS = 32
-"""For each worker: half a megabyte and four threads each."""
+"""The most producers in one worker; each needs half a megabyte and four threads."""
 _KEPT_READERS = 8
 _IDLE_SECONDS = 60.0
 _LIMITS = SendLimits(linger=timedelta(milliseconds=5))

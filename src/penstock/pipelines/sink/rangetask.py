@@ -1,4 +1,4 @@
-"""One task of a finished range writes its rows into Kafka, exactly once, in a worker of Spark's.
+"""Write the rows of one task of a finished range to Kafka, exactly once, in Spark's workers.
 
 A range may take longer than a transaction may last, so a task writes it in several. Rows are
 computed while it waits for them, so none is left open where they have come slowly. With each goes

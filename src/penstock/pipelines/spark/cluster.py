@@ -1,4 +1,4 @@
-"""What a Spark master that is not this process needs, and what is refused before it starts."""
+"""Settings for a Spark master outside this process, and what is refused before it starts."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""What Spark raises, in the words of the house: what, where, why, and what to do next."""
+"""Turn Spark's exceptions into Penstock's errors: what, where, why, and what to do next."""
 
 import re
 import traceback
@@ -41,14 +41,14 @@ _OURS = re.compile(
     r"penstock\.errors\.(?P<family>\w+): (?P<message>.+) \[(?P<code>[a-z][a-z.-]+)\]"
     r"(\n  (?!hint: )(?P<detail>.+))?(\n  hint: (?P<hint>.+))?"
 )
-"""An error of the house that a Python worker or a callback raised, as Spark passes it on."""
+"""One of our errors that a Python worker or a callback raised, as Spark passes it on."""
 _BAD_RECORD = frozenset({"data.too-large", "data.refused"})
 _CAUSED = "Caused by: "
 _SQLSTATE = re.compile(r" SQLSTATE: \w{5}")
 
 
 def of_definition(error: Exception, pipeline: Pipeline) -> PenstockError:
-    """Return what an error in the user's function, or in the plan it makes, says to its author."""
+    """Return the error for the author: the user's function, or the plan it makes, is wrong."""
     if isinstance(error, PenstockError):
         return error
     if _DISK.search(str(error)):
@@ -65,7 +65,7 @@ def of_definition(error: Exception, pipeline: Pipeline) -> PenstockError:
 
 
 def of_query(error: Exception, pipeline: Pipeline) -> PenstockError:
-    """Return what the end of a running query says: to the operator, the author, or nobody yet."""
+    """Return the error for the end of a running query, in the family of who must act."""
     text = str(error)
     if isinstance(error, AnalysisException) or _REAL_TIME.search(text):
         return of_definition(error, pipeline)
@@ -86,7 +86,7 @@ def of_query(error: Exception, pipeline: Pipeline) -> PenstockError:
 
 
 def _of_spark(text: str, what: str) -> PenstockError | None:
-    """Return what an error of Spark's own, or of its Kafka client, means; None: not known."""
+    """Return our error for an error of Spark or its Kafka client; None if it is unknown."""
     reason = first_lines(_innermost(text))
     if _LOST.search(text):
         return ConfigurationError(
@@ -116,7 +116,7 @@ def _full(what: str, reason: str) -> ConfigurationError:
 
 
 def _of_ours(text: str, pipeline: Pipeline) -> PenstockError | None:
-    """Return an error of the house that went through Spark as text; None: there is none in it."""
+    """Return one of our errors that Spark passed on as text; None if there is none."""
     # The last one: those above it are its causes.
     for found in reversed(list(_OURS.finditer(text))):
         message, code, detail = found["message"], found["code"], found["detail"] or ""

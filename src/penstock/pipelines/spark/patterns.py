@@ -1,4 +1,4 @@
-"""Regular expressions on Spark: by Java's engine where it is safe, by RE2 in Python where not.
+"""Regular expressions on Spark: Java's engine if that is safe, otherwise RE2 in Python.
 
 Java's engine goes back and tries again. On a pattern with several ways through a text it may do so
 for longer than anybody waits. Such patterns are sent to a Python function, which costs a little for

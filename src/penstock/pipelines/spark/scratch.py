@@ -1,4 +1,4 @@
-"""A directory for what lives no longer than its process, and is swept up after a killed one."""
+"""A scratch directory that is removed with its process, or at the next start after a kill."""
 
 import shutil
 import tempfile

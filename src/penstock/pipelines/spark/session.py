@@ -58,7 +58,7 @@ STOP_TIMEOUT = timedelta(seconds=20)
 """How long the JVM may take to end by itself before it is killed."""
 
 PROGRESS_KEPT = 1000
-"""So many batches may end between two looks at a query, and each is still accounted for."""
+"""This many batches may end between two checks of a query without being missed."""
 
 _TASK_ATTEMPTS = 4
 """Local Spark gives a task one attempt, so a Python worker that dies would end the query."""

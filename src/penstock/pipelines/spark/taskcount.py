@@ -1,4 +1,4 @@
-"""How far Spark is with what it was asked for, by its own count of tasks."""
+"""Show Spark's progress by its own count of tasks."""
 
 import threading
 from collections.abc import Callable, Iterator
