@@ -12,8 +12,8 @@ from typing import Any
 from penstock.backbone.client.logrecord import Offsets, Partition, RawRecord
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Service
+from penstock.core.instants import EPOCH
 from penstock.core.status.report import Counts
-from penstock.services.state.instants import EPOCH
 from penstock.services.step.outputs import Send
 from penstock.services.task.task import Task
 

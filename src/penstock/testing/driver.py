@@ -6,16 +6,18 @@ The services run the very code that runs on a broker; only the log below them is
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Any, TypeVar
 
 from penstock.backbone.client.logrecord import Partition
 from penstock.core.app import App
+from penstock.core.expression.values.times import from_micros
 from penstock.core.graph.data import OnLog, Stream, Table
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Service
 from penstock.core.records.codec import JsonCodec
+from penstock.core.records.eventtime import event_time_of
 from penstock.core.records.rowkey import row_of
 from penstock.core.rollup.late import LATE_RECORD, LateRecord
 from penstock.core.rules.check import verified
@@ -286,14 +288,10 @@ class Driver:
 
     def _see(self, stream: OnLog, record: Any) -> None:
         """Take note of a record's event time."""
-        if (field := stream.record.schema.time) is None:
+        if (read := event_time_of(stream.record.schema)) is None:
             return
-        time = getattr(record, field)
-        try:
-            happened_at = (
-                time if isinstance(time, datetime) else datetime.fromtimestamp(time / 1e3, UTC)
-            )
-        except (ValueError, OverflowError):  # no instant: services do not take it for one either
+        happened_at = from_micros(read(record))
+        if happened_at is None:  # services do not take it for an instant either
             return
         if self._event_time_at is None or happened_at > self._event_time_at:
             self._event_time_at = happened_at

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from penstock import App, ListState, MapState, State, record, ttl
 from penstock.core.graph.signature import read_signature
 from penstock.core.graph.state import CallScope, StateSpec
-from penstock.services.state.instants import micros
+from penstock.core.instants import micros
 from penstock.services.state.states import States
 from penstock.testing import Driver
 from penstock.testing.clock import ManualClock

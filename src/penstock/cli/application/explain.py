@@ -12,12 +12,12 @@ from penstock.core.graph.data import Lake
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.panes import rollup_of
 from penstock.core.graph.parts import Part, Pipeline, Service, Sink, Source
+from penstock.core.instants import MICROSECOND
 from penstock.core.panes.times import END
 from penstock.core.panes.watermark import WatermarkRule
 from penstock.core.panes.windows import CountWindows
 from penstock.core.rollup.declaration import declaration_of
 from penstock.core.rollup.resolve import Rollup
-from penstock.core.rollup.windowing import MICROSECOND
 from penstock.core.units import duration_text
 from penstock.machine.packages import require_spark
 

@@ -19,13 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from penstock.core.expression.values.numbers import BIGINT_MAX, BIGINT_MIN, INT_MAX, INT_MIN
-from penstock.core.expression.values.times import (
-    MAX_DAYS,
-    MAX_MICROS,
-    MIN_DAYS,
-    MIN_MICROS,
-    TRUNCATIONS,
-)
+from penstock.core.expression.values.times import TRUNCATIONS
+from penstock.core.instants import FIRST_DAY, FIRST_MICROS, LAST_DAY, LAST_MICROS
 
 __all__ = ["APART", "OPERATIONS", "Operation"]
 
@@ -66,11 +61,11 @@ def _within(value: str, low: int, high: int, *, bits: int) -> str:
 
 
 def _instant(micros: str) -> str:
-    return f"timestamp_micros({_within(micros, MIN_MICROS, MAX_MICROS, bits=64)})"
+    return f"timestamp_micros({_within(micros, FIRST_MICROS, LAST_MICROS, bits=64)})"
 
 
 def _day(days: str) -> str:
-    return f"date_from_unix_date({_within(days, MIN_DAYS, MAX_DAYS, bits=32)})"
+    return f"date_from_unix_date({_within(days, FIRST_DAY, LAST_DAY, bits=32)})"
 
 
 def _logic() -> Iterator[tuple[str, Operation]]:
@@ -226,12 +221,12 @@ def _times() -> Iterator[tuple[str, Operation]]:
         python = f"from_days(days_of({{0}}) {sign} {{1}})"
         yield f"{name}.date", Operation(_day(days), python, fails=True, merges="sum")
         micros = f"try_{name}(unix_micros({{0}}), {{1}})"
-        python = f"from_micros(micros_of({{0}}) {sign} {{1}})"
+        python = f"from_micros(micros({{0}}) {sign} {{1}})"
         yield f"{name}.timestamp", Operation(_instant(micros), python, fails=True)
     yield "unix_date", Operation("unix_date({0})", "days_of({0})")
     yield "date_from_unix_date", Operation(_day("{0}"), "from_days({0})", fails=True)
     for unit, size in (("micros", 1), ("millis", 1_000), ("seconds", 1_000_000)):
-        yield f"unix_{unit}", Operation(f"unix_{unit}({{0}})", f"(micros_of({{0}}) // {size})")
+        yield f"unix_{unit}", Operation(f"unix_{unit}({{0}})", f"(micros({{0}}) // {size})")
         micros = f"try_multiply({{0}}, {size}L)"
         python = f"from_micros({{0}} * {size})"
         yield f"timestamp_{unit}", Operation(_instant(micros), python, fails=True, merges="product")
@@ -256,7 +251,7 @@ def _casts() -> Iterator[tuple[str, Operation]]:
         found = f"decimal_to_int({{0}}, {low}, {high})"
         yield cast(f"decimal.{kind}", found, fails=True, spark=through_bigint)
         yield cast(f"string.{kind}", f"text_to_int({{0}}, {low}, {high})", fails=True)
-        seconds = _fits("micros_of({0}) // 1000000", low, high)
+        seconds = _fits("micros({0}) // 1000000", low, high)
         yield cast(f"timestamp.{kind}", seconds, fails=True)
         yield cast(f"{kind}.double", "float({0})")
         yield cast(f"{kind}.decimal", "decimal_of_integer({0}, {p}, {s})", fails=True)
@@ -278,7 +273,7 @@ def _casts() -> Iterator[tuple[str, Operation]]:
     yield cast("date.timestamp", "instant_of({0})")
     yield cast("timestamp.string", "instant_text({0})")
     yield cast("timestamp.date", "date_of({0})")
-    yield cast("timestamp.double", "(float(micros_of({0})) / 1e6)")
+    yield cast("timestamp.double", "(float(micros({0})) / 1e6)")
 
 
 OPERATIONS: dict[str, Operation] = dict(

@@ -8,9 +8,12 @@ stream close. Event times too far ahead of the clock are not believed.
 """
 
 from dataclasses import dataclass, field
-from typing import Literal
+from datetime import timedelta
+from typing import Literal, Self
 
+from penstock.core.instants import MICROSECOND
 from penstock.core.panes.times import BEGINNING, END
+from penstock.core.records.eventtime import EventTime
 
 __all__ = ["SourceTime", "Watermark", "WatermarkRule"]
 
@@ -25,6 +28,21 @@ class WatermarkRule:
     follows: Literal["slowest", "newest"] = "slowest"
     """Which source it follows; the newest is as if there were one source only."""
     ahead: int | None = None
+
+    @classmethod
+    def of(cls, time: EventTime) -> Self:
+        """Return the rule of a stream in microseconds."""
+
+        def span(given: timedelta | None) -> int | None:
+            return None if given is None else given // MICROSECOND
+
+        return cls(
+            disorder=span(time.disorder) or 0,
+            idle_after=span(time.idle_after),
+            closes_after=span(time.closes_after),
+            follows=time.follows,
+            ahead=span(time.ahead),
+        )
 
     def believes(self, time: int, clock: int) -> bool:
         """Return whether an event time is not too far ahead of the clock."""

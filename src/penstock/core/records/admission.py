@@ -15,14 +15,13 @@ from decimal import Context, Decimal
 from operator import attrgetter
 from typing import Any
 
+from penstock.core.instants import FIRST_MICROS, LAST_MICROS, instant
 from penstock.core.matching.matching import searcher
 from penstock.core.records.schema import Field, FieldType, ListOf, MapOf, Nested, Scalar, Schema
 
 __all__ = [
     "DECIMAL_DIGITS",
     "DECIMAL_SCALE",
-    "FIRST_MILLISECOND",
-    "LAST_MILLISECOND",
     "MAX_EXPONENT",
     "Check",
     "exact_decimal",
@@ -36,15 +35,12 @@ Check = Callable[[Any], str | None]
 DECIMAL_DIGITS, DECIMAL_SCALE = 38, 18
 MAX_EXPONENT = 1000
 """How far a decimal's last written digit is from the point; only zeros are that far."""
-FIRST_MILLISECOND, LAST_MILLISECOND = -62_135_596_800_000, 253_402_300_799_999
-"""The years 1 to 9999."""
 
 _WHOLE_DIGITS = DECIMAL_DIGITS - DECIMAL_SCALE
 _UNIT = Decimal(1).scaleb(-DECIMAL_SCALE)
 _EXACT = Context(prec=DECIMAL_DIGITS)
 _FAR = timedelta(hours=18)
-_FIRST_YEAR, _LAST_YEAR = 1, 9999
-_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+_FIRST, _LAST = instant(FIRST_MICROS), instant(LAST_MICROS)
 
 
 def exact_decimal(value: Decimal) -> Decimal:
@@ -131,7 +127,7 @@ def _instant(value: datetime) -> str | None:
         return None
     if not -_FAR <= offset <= _FAR:
         return "the instant is more than 18 hours from UTC"
-    if _FIRST_YEAR < value.year < _LAST_YEAR or _FIRST <= value <= _LAST:
+    if _FIRST.year < value.year < _LAST.year or _FIRST <= value <= _LAST:
         return None
     return "the instant is not in the years 1 to 9999 of UTC"
 

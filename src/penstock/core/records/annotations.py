@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
+from penstock.core.instants import FIRST_MILLIS, LAST_MILLIS
 from penstock.core.matching.matching import searcher
-from penstock.core.records.admission import FIRST_MILLISECOND, LAST_MILLISECOND
 from penstock.core.records.schema import (
     Choice,
     Field,
@@ -84,7 +84,7 @@ def bounded(annotation: Any, bounds: Limits | None, *, event_time: bool = False)
     # Patterns are matched by the codec: msgspec would ask Python's engine, which may take for ever.
     said.pop("pattern", None)
     if annotation == Annotated[int, _INT64]:
-        low, high = (FIRST_MILLISECOND, LAST_MILLISECOND) if event_time else _INT64_RANGE
+        low, high = (FIRST_MILLIS, LAST_MILLIS) if event_time else _INT64_RANGE
         if said.get("gt", low) <= low:
             said.pop("gt", None)
             said["ge"] = max(low, said.get("ge", low))

@@ -1,15 +1,23 @@
-"""How event time moves in a stream: how much disorder it allows, and what silence means."""
+"""Event time: which one a record has, and how that of a stream follows its records.
 
+A stream says how much disorder it allows, and what the silence of a partition means.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal
+from operator import attrgetter
+from typing import Any, Literal
 
+from penstock.core.instants import micros
 from penstock.core.options import span_of
+from penstock.core.records.schema import Scalar, Schema
 
-__all__ = ["IDLE_AFTER", "EventTime", "Follows"]
+__all__ = ["IDLE_AFTER", "EventTime", "Follows", "event_time_of"]
 
 Follows = Literal["slowest", "newest"]
 IDLE_AFTER = timedelta(minutes=1)
+_MILLISECOND = 1000
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -50,3 +58,17 @@ class EventTime:
         for name, span in spans.items():
             object.__setattr__(self, name, None if span is None else span_of(span))
         object.__setattr__(self, "follows", follows)
+
+
+def event_time_of(schema: Schema) -> Callable[[Any], int] | None:
+    """Return what reads the event time of a record, in microseconds since 1970; None: it has none.
+
+    A field of whole numbers holds milliseconds.
+    """
+    field = schema.field(schema.time) if schema.time else None
+    if field is None:
+        return None
+    read = attrgetter(field.name)
+    if field.type == Scalar("int"):
+        return lambda record: read(record) * _MILLISECOND
+    return lambda record: micros(read(record))

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from penstock.core.instants import MICROSECOND
 from penstock.core.panes.times import END
 from penstock.core.rollup.resolve import Rollup
-from penstock.core.rollup.windowing import MICROSECOND
 from penstock.core.units import duration_text
 from penstock.errors import ConfigurationError
 

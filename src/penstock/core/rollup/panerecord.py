@@ -4,19 +4,22 @@ A record of a pane stream has, in this order: the ``by`` fields; ``window_start`
 ``window_end``, unless the window is everything; the aggregates; ``pane`` (early, on_time, late),
 ``pane_index``, ``pane_last``; ``withdrawn``: true on a record that takes an earlier result back;
 and ``at``, the event time of the pane. A table has no ``withdrawn`` and no ``at``: a result that is
-taken back is deleted from it, or replaced.
+taken back is deleted from it, or replaced. The headers of a record of a stream say the facts of its
+pane again, for consumers who route without decoding.
 """
 
 from collections.abc import Iterator
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Literal
 
 from penstock.core.panes.windows import CountWindows, GlobalWindow
+from penstock.core.records.deadletter import HEADER_PREFIX
 from penstock.core.records.record import RecordType, record, record_type
 from penstock.core.rollup.plainvalues import annotation_of
 from penstock.core.rollup.resolve import Rollup
 
-__all__ = ["PANE_FIELDS", "Shape", "has_instants", "pane_record_type"]
+__all__ = ["PANE_FIELDS", "Shape", "has_instants", "pane_headers", "pane_record_type"]
 
 Shape = Literal["stream", "table"]
 
@@ -51,6 +54,22 @@ def pane_record_type(name: str, rollup: Rollup, shape: Shape) -> RecordType[Any]
     if found is None:
         raise TypeError(f"{name}: no record type")
     return found
+
+
+@lru_cache(maxsize=1024)
+def pane_headers(
+    timing: str, numbers: tuple[int, int], *, last: bool, withdrawn: bool
+) -> tuple[tuple[str, bytes], ...]:
+    """Return the headers of a record; the numbers of a pane are its index and that on time."""
+    index, on_time_index = numbers
+    facts = {
+        "pane": timing,
+        "pane.index": str(index),
+        "pane.on-time-index": str(on_time_index),
+        "pane.last": str(last).lower(),
+        "pane.withdrawn": str(withdrawn).lower(),
+    }
+    return tuple((HEADER_PREFIX + name, text.encode()) for name, text in facts.items())
 
 
 def _annotations(rollup: Rollup, shape: Shape) -> Iterator[tuple[str, Any]]:

@@ -9,7 +9,8 @@ from decimal import Context, Decimal
 from math import isfinite
 from typing import Any, Literal
 
-from penstock.core.expression.values.times import days_of, from_days, from_micros, micros_of
+from penstock.core.expression.values.times import days_of, from_days, from_micros
+from penstock.core.instants import micros
 from penstock.core.records.annotations import HINTS
 from penstock.core.records.schema import Choice, FieldType, ListOf, Scalar
 
@@ -82,7 +83,7 @@ def _decimal(value: int) -> Decimal | None:
 
 _TO_PLAIN: dict[str, Callable[[Any], Any]] = {
     "float": _float,
-    "instant": micros_of,
+    "instant": micros,
     "date": days_of,
     "decimal": _scaled,
 }

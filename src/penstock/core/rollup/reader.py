@@ -1,24 +1,20 @@
 """From a record to what the pane machine takes: its group, its event time, its values."""
 
 from collections.abc import Callable
-from operator import attrgetter
 from typing import Any
 
 import msgspec
 
 from penstock.core.expression import compile_predicate, compile_row
-from penstock.core.expression.values.times import micros_of
 from penstock.core.panes.packing import decode, encode
-from penstock.core.records.schema import Scalar, Schema
+from penstock.core.records.eventtime import event_time_of
 from penstock.core.rollup.plainvalues import from_plain, to_plain
 from penstock.core.rollup.resolve import Group, Measure, Rollup, Step
 
-__all__ = ["GroupKey", "RollupReader", "event_time_of"]
+__all__ = ["GroupKey", "RollupReader"]
 
 Row = Any
 """A record, or what a selection made of it."""
-
-_MILLISECOND = 1000
 
 
 class GroupKey:
@@ -46,7 +42,7 @@ class RollupReader:
         ]
         self._measures = [_measure(measure) for measure in rollup.measures]
         self._by_clock = rollup.rule is None
-        self._time = event_time_of(rollup.schema)
+        self._time = event_time_of(rollup.schema) or _no_time
 
     def time(self, record: Any, clock: int) -> int:
         """Return the event time, or the clock where windows are in processing time.
@@ -66,14 +62,8 @@ class RollupReader:
         return key, [measure(row, time) for measure in self._measures]
 
 
-def event_time_of(schema: Schema) -> Callable[[Any], int]:
-    """Return what gives a record's event time in microseconds since 1970."""
-    if schema.time is None:
-        return lambda _record: 0
-    time, field = attrgetter(schema.time), schema.field(schema.time)
-    if field is not None and field.type == Scalar("int"):
-        return lambda record: time(record) * _MILLISECOND
-    return lambda record: micros_of(time(record))
+def _no_time(_record: Any) -> int:
+    return 0
 
 
 def _step(step: Step) -> Callable[[Row], Row | None]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,11 +19,9 @@ from penstock.core.panes.machine import PaneMachine, Windowing
 from penstock.core.panes.several import Several
 from penstock.core.panes.watermark import WatermarkRule
 from penstock.core.records.annotations import read_field
-from penstock.core.records.eventtime import EventTime
 from penstock.core.records.record import is_key_type
 from penstock.core.records.schema import Field, FieldType, Scalar, Schema
 from penstock.core.rollup.shape import shape_problems
-from penstock.core.rollup.windowing import MICROSECOND
 from penstock.errors import Problem
 
 if TYPE_CHECKING:
@@ -33,7 +30,7 @@ if TYPE_CHECKING:
     from penstock.core.rollup.aggregation import Aggregation
     from penstock.errors import Place
 
-__all__ = ["Group", "Measure", "Rollup", "Step", "read_rollup", "watermark_rule"]
+__all__ = ["Group", "Measure", "Rollup", "Step", "read_rollup"]
 
 _BOOL, _INT, _FLOAT = Scalar("bool"), Scalar("int"), Scalar("float")
 _TAKES: dict[Takes, tuple[str, Callable[[Type], bool]]] = {
@@ -110,21 +107,6 @@ class Rollup:
         return replace(self, windowing=plain)
 
 
-def watermark_rule(time: EventTime) -> WatermarkRule:
-    """Return how the watermark of a stream follows its records, in microseconds."""
-
-    def span(given: timedelta | None) -> int | None:
-        return None if given is None else given // MICROSECOND
-
-    return WatermarkRule(
-        disorder=span(time.disorder) or 0,
-        idle_after=span(time.idle_after),
-        closes_after=span(time.closes_after),
-        follows=time.follows,
-        ahead=span(time.ahead),
-    )
-
-
 def read_rollup(aggregation: Aggregation) -> Rollup | list[Problem]:
     """Return the aggregation ready to run, or everything that is wrong with its expressions."""
     if misshapen := shape_problems(aggregation):
@@ -143,7 +125,7 @@ def read_rollup(aggregation: Aggregation) -> Rollup | list[Problem]:
         groups=tuple(group for group in groups if group),
         measures=tuple(measure for measure in measures if measure),
         windowing=windowed.windowing,
-        rule=watermark_rule(aggregation.stream.event_time) if windowed.time == "event" else None,
+        rule=WatermarkRule.of(aggregation.stream.event_time) if windowed.time == "event" else None,
     )
 
 

@@ -6,6 +6,8 @@ Event time and clock are microseconds inside the pane machine; only this module 
 from datetime import timedelta
 from typing import Self
 
+from penstock.core.instants import MICROSECOND
+from penstock.core.options import UnreadableSpan, span_of
 from penstock.core.panes.times import END
 from penstock.core.panes.triggers import (
     AfterCount,
@@ -26,10 +28,8 @@ from penstock.core.panes.windows import (
     SessionWindows,
     SlidingWindows,
 )
-from penstock.core.units import UnitError, duration
 
 __all__ = [
-    "MICROSECOND",
     "Unreadable",
     "after_count",
     "after_delay",
@@ -50,11 +50,9 @@ __all__ = [
     "until",
 ]
 
-MICROSECOND = timedelta(microseconds=1)
-
 
 class Unreadable(int):
-    """A span that could not be read; `penstock check` says why, declaring raises nothing."""
+    """Stands for a number of microseconds that could not be read; `penstock check` says why."""
 
     problem: str
 
@@ -69,10 +67,8 @@ def microseconds(span: str | timedelta) -> int:
     """Return a span in the pane machine's unit, ``"for ever"`` included."""
     if span == "for ever":
         return END
-    try:
-        return duration(span) // MICROSECOND
-    except UnitError as error:
-        return Unreadable(str(error))
+    found = span_of(span)
+    return Unreadable(found.problem) if isinstance(found, UnreadableSpan) else found // MICROSECOND
 
 
 def fixed(size: str, *, offset: str = "0s") -> FixedWindows:

@@ -8,15 +8,16 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from penstock.core.expression.values.times import MAX_MICROS, MIN_MICROS, from_micros
+from penstock.core.expression.values.times import from_micros
+from penstock.core.instants import FIRST_MICROS, LAST_MICROS, instant
 from penstock.core.panes.arrivals import Ahead
 from penstock.core.panes.bucket import BucketOutput
 from penstock.core.panes.pane import LateElement, Pane
 from penstock.core.panes.windows import CountWindows, GlobalWindow, Window
 from penstock.core.records.codec import JsonCodec
-from penstock.core.records.deadletter import HEADER_PREFIX
+from penstock.core.records.deadletter import Coordinates, dead_letter_headers
 from penstock.core.rollup.late import LATE_RECORD, LateRecord
-from penstock.core.rollup.panerecord import Shape, has_instants, pane_record_type
+from penstock.core.rollup.panerecord import Shape, has_instants, pane_headers, pane_record_type
 from penstock.core.rollup.plainvalues import from_plain
 from penstock.core.rollup.reader import GroupKey
 from penstock.core.rollup.resolve import Rollup
@@ -82,11 +83,10 @@ class PaneWire:
             return list(self._to_stream(groups, pane))
         except DataError as error:
             place = {"part": self._to.part, "group": groups, "window": self._window(pane.window)}
-            marks = {"reason": error.message, "code": error.code, "part": self._to.part}
-            marks |= {"topic": self._to.topic, "at": _instant(clock).isoformat()}
-            headers = tuple((HEADER_PREFIX + name, text.encode()) for name, text in marks.items())
+            nowhere = Coordinates(self._to.topic, -1, -1)
+            headers = dead_letter_headers(error, nowhere, part=self._to.part, at=_instant(clock))
             value = msgspec.json.encode(place)
-            return [OutgoingRecord(self._to.dead_letter_topic, None, value, headers)]
+            return [OutgoingRecord(self._to.dead_letter_topic, None, value, tuple(headers))]
 
     def _to_stream(self, groups: list[Any], pane: Pane) -> Iterator[OutgoingRecord]:
         for window, value in pane.withdraws:
@@ -99,7 +99,7 @@ class PaneWire:
         at = _instant(pane.stamp) if self._instants else from_micros(pane.stamp)
         made = self._record(groups, pane, window, value, withdrawn, at)
         numbers = (pane.index, pane.on_time_index)
-        headers = _headers(pane.timing, numbers, last=pane.last, withdrawn=withdrawn)
+        headers = pane_headers(pane.timing, numbers, last=pane.last, withdrawn=withdrawn)
         codec = self._codec
         return OutgoingRecord(self._to.topic, codec.key(made), codec.encode(made), headers)
 
@@ -158,21 +158,6 @@ class PaneWire:
         return OutgoingRecord(self._to.late_topic, codec.key(made), codec.encode(made))
 
 
-@lru_cache(maxsize=1024)
-def _headers(
-    timing: str, numbers: tuple[int, int], *, last: bool, withdrawn: bool
-) -> tuple[tuple[str, bytes], ...]:
-    index, on_time_index = numbers
-    facts = {
-        "pane": timing,
-        "pane.index": str(index),
-        "pane.on-time-index": str(on_time_index),
-        "pane.last": str(last).lower(),
-        "pane.withdrawn": str(withdrawn).lower(),
-    }
-    return tuple((HEADER_PREFIX + name, text.encode()) for name, text in facts.items())
-
-
 def _window_fields(rollup: Rollup) -> Callable[[Window], tuple[Any, ...]]:
     match rollup.windowing.windows:
         case GlobalWindow():
@@ -189,8 +174,5 @@ def _bounds(window: Window) -> tuple[datetime, datetime]:
 
 
 def _instant(micros: int) -> datetime:
-    """Return an instant; a window that reaches out of time ends with it."""
-    found = from_micros(min(max(micros, MIN_MICROS), MAX_MICROS))
-    if found is None:
-        raise ValueError(f"no instant: {micros}")
-    return found
+    """Return an instant; a window that reaches beyond the years 1 to 9999 is cut there."""
+    return instant(min(max(micros, FIRST_MICROS), LAST_MICROS))

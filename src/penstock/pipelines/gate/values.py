@@ -7,7 +7,8 @@ of ``core/records/codec``; a differential test compares the two.
 from collections.abc import Callable
 from typing import NamedTuple
 
-from penstock.core.records.admission import FIRST_MILLISECOND, LAST_MILLISECOND, MAX_EXPONENT
+from penstock.core.instants import FIRST_MICROS, FIRST_MILLIS, LAST_MICROS, LAST_MILLIS
+from penstock.core.records.admission import MAX_EXPONENT
 from penstock.core.records.schema import Choice, FieldType, Limits, Scalar
 from penstock.pipelines.spark.patterns import searched
 from penstock.pipelines.spark.schema import DECIMAL
@@ -31,8 +32,6 @@ _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}\z"
 _BASE64 = r"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?\z"
 # Each part ends where the next begins, so a long text is gone through once.
 _DECIMAL = r"^[+-]?([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?0*[0-9]{1,4}))?\z"
-_FIRST_MICROSECOND, _LAST_MICROSECOND = FIRST_MILLISECOND * 1000, LAST_MILLISECOND * 1000 + 999
-"""The years 1 to 9999."""
 
 
 class Reading(NamedTuple):
@@ -53,12 +52,12 @@ def read_scalar(raw: Sql, kind: Scalar | Choice) -> Reading:
 
 def is_good_instant(value: Sql) -> Sql:
     """Return whether an instant is there and lies in the years 1 to 9999."""
-    return f"unix_micros({value}) between {_FIRST_MICROSECOND} and {_LAST_MICROSECOND}"
+    return f"unix_micros({value}) between {FIRST_MICROS} and {LAST_MICROS}"
 
 
 def event_time(milliseconds: Sql) -> Reading:
     """Read an event time that is held as milliseconds since the epoch."""
-    good = f"{milliseconds} between {FIRST_MILLISECOND} and {LAST_MILLISECOND}"
+    good = f"{milliseconds} between {FIRST_MILLIS} and {LAST_MILLIS}"
     return Reading(good, when(good, f"timestamp_millis({milliseconds})"))
 
 

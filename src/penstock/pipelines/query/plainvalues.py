@@ -5,17 +5,17 @@ calendar. So instants leave Spark as microseconds; what PySpark has no value for
 """
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import types as sql
 
+from penstock.core.instants import EPOCH
 from penstock.pipelines.spark.sqltext import Sql, name, when
 
 __all__ = ["as_read", "reader"]
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SENT_BY: dict[type[sql.DataType], Sql] = {
     sql.TimestampType: "unix_micros",
     sql.VariantType: "to_json",
@@ -39,7 +39,7 @@ def reader(kind: sql.DataType) -> Callable[[Any], Any]:
     """Return what makes a plain value of a column's; the type is that before :func:`as_read`."""
     match kind:
         case sql.TimestampType():
-            return lambda value: None if value is None else _EPOCH + timedelta(microseconds=value)
+            return lambda value: None if value is None else EPOCH + timedelta(microseconds=value)
         case sql.ArrayType():
             item = reader(kind.elementType)
             return lambda value: None if value is None else [item(each) for each in value]

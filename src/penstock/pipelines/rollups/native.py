@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
 
-from penstock.core.expression.values.times import MAX_MICROS, MIN_MICROS
 from penstock.core.graph.data import Data, OnLog, Stream
 from penstock.core.graph.panes import rollup_of
 from penstock.core.graph.parts import Pipeline
+from penstock.core.instants import FIRST_MICROS, LAST_MICROS
 from penstock.core.panes.triggers import DEFAULT, AfterWatermark
 from penstock.core.panes.windows import FixedWindows, SlidingWindows
-from penstock.core.records.deadletter import HEADER_PREFIX
 from penstock.core.records.schema import FieldType, ListOf, Scalar
+from penstock.core.rollup.panerecord import pane_headers
 from penstock.core.rollup.resolve import Measure, Rollup
 from penstock.pipelines.gate.reading import observed_name
 from penstock.pipelines.rollups.frame import EVENT_AT, TIME, group, value, watermarked_rows
@@ -28,7 +28,7 @@ from penstock.pipelines.spark.sqltext import Sql, literal, name
 
 __all__ = ["SHIFT", "WINDOW", "native_panes", "why_not_native", "window_bounds", "window_of"]
 
-SHIFT = -MIN_MICROS
+SHIFT = -FIRST_MICROS
 """What is added to event times on their way through Spark's windows, in microseconds."""
 WINDOW = "_window"
 _MILLISECOND = 1000
@@ -167,15 +167,14 @@ def _written(measured: DataFrame, rollup: Rollup, into: OnLog) -> DataFrame:
 
 
 def _instant(micros: Sql) -> Sql:
-    """Return an instant; a window that reaches out of time ends with it."""
-    return f"timestamp_micros(greatest(least({micros}, {MAX_MICROS}L), {MIN_MICROS}L))"
+    """Return an instant; a window that reaches beyond the years 1 to 9999 is cut there."""
+    return f"timestamp_micros(greatest(least({micros}, {LAST_MICROS}L), {FIRST_MICROS}L))"
 
 
 def _headers() -> Iterator[Sql]:
-    facts = {"": "on_time", ".index": "0", ".on-time-index": "0"}
-    for suffix, text in (facts | {".last": "true", ".withdrawn": "false"}).items():
-        header = literal(f"{HEADER_PREFIX}pane{suffix}")
-        yield f"struct({header} as key, cast({literal(text)} as binary) as value)"
+    """Yield what the pane machine would write of the only pane of a window."""
+    for header, text in pane_headers("on_time", (0, 0), last=True, withdrawn=False):
+        yield f"struct({literal(header)} as key, cast({literal(text.decode())} as binary) as value)"
 
 
 def _back(found: Sql, kind: FieldType) -> Sql:

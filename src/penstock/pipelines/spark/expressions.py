@@ -15,7 +15,8 @@ from penstock.core.expression import Expression
 from penstock.core.expression.operations import APART, OPERATIONS, Operation
 from penstock.core.expression.tree import Call, Field, Literal, Member, Node, walk
 from penstock.core.expression.types import BIGINT, VOID
-from penstock.core.expression.values.times import days_of, micros_of
+from penstock.core.expression.values.times import days_of
+from penstock.core.instants import micros
 from penstock.core.matching.matching import is_plain_like, like_to_regex
 from penstock.pipelines.spark.patterns import register_search, searched
 
@@ -110,7 +111,7 @@ def _literal(node: Literal) -> str:  # noqa: PLR0911 - one for each kind of cons
         case Decimal() as value:
             return f"CAST({_signed(f'{value:f}BD')} AS {str(node.type).upper()})"
         case datetime() as value:
-            return f"timestamp_micros({_signed(f'{micros_of(value)}L')})"
+            return f"timestamp_micros({_signed(f'{micros(value)}L')})"
         case date() as value:
             return f"date_from_unix_date({_signed(str(days_of(value)))})"
         case value:

@@ -5,16 +5,16 @@ what the user's code does to an object it was given, or has given, changes nothi
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from penstock.core.graph.state import CallScope, ListState, MapState, State, StateSpec
+from penstock.core.instants import MICROSECOND, micros
 from penstock.errors import ConfigurationError
 from penstock.services.state.codec import MAX_STATE_BYTES, RENAME_HINT, StateCodec, check_size
 from penstock.services.state.expiries import Expiries, HeldExpiries, ShelvedExpiries
-from penstock.services.state.instants import micros
 
 if TYPE_CHECKING:
     from penstock.services.state.shelf import Shelf
@@ -51,7 +51,7 @@ class Cells:
         """Places to what is held there: a dictionary, or what stands for one on a disk."""
         self.changed: set[bytes] = set()
         self._clock = clock
-        self._lifetime = None if spec.ttl is None else spec.ttl // timedelta(microseconds=1)
+        self._lifetime = None if spec.ttl is None else spec.ttl // MICROSECOND
         self.expiries: Expiries = HeldExpiries()
         if shelf is not None:
             from penstock.services.state.shelved import ShelvedValues

@@ -6,26 +6,28 @@ One that is at its end and has been silent for ``idle_after`` holds it back no m
 the newest mark counts. Tables, and streams that follow the newest, hold nothing back. A time that
 is further ahead of the clock than its stream allows moves nothing.
 
+This is not the watermark of a window (``core/panes/watermark.py``): that is of one stream, whose
+partitions share one rule and hold nothing back before they have shown a record. Here each input has
+the rule of its stream, and holds back also while it has shown none.
+
 All of it is durable: every input's mark, and when it was last heard. With the least of them alone a
 task that begins again would wait for inputs anew, and its timers would go off at other moments.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from operator import attrgetter
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from penstock.core.graph.data import OnLog, Stream
-from penstock.core.records.schema import Scalar
-from penstock.services.state.instants import FIRST, LAST, instant, micros
+from penstock.core.instants import FIRST_MICROS, LAST_MICROS, instant, micros
+from penstock.core.panes.watermark import WatermarkRule
+from penstock.core.records.eventtime import event_time_of
 
 __all__ = ["TaskEventTime"]
 
-_MILLISECOND = 1000
-_MICROSECOND = timedelta(microseconds=1)
 _LOOK_AGAIN = 1_000_000
 """After so many microseconds it is asked again whether a silent input is at its end."""
 
@@ -73,9 +75,7 @@ class TaskEventTime:
         """Whether there is more to keep than at the last commit."""
         self._waits = waits
         self._inputs = {
-            data.topic.name: _Input(reader, _disorder(data), _idle_after(data), _ahead(data))
-            for data in reads
-            if (reader := _reader(data)) is not None
+            data.topic.name: found for data in reads if (found := _input(data)) is not None
         }
         names = [data.topic.name for data in reads if _holds_back(data)]
         holding = {name: self._inputs[name] for name in names if name in self._inputs}
@@ -131,7 +131,7 @@ class TaskEventTime:
             if found.ahead is None or happened <= self._clock + found.ahead:
                 self._show(found, happened - found.disorder)
             self._move()
-        return happened if FIRST <= happened <= LAST else None
+        return happened if FIRST_MICROS <= happened <= LAST_MICROS else None
 
     def see_all(self, at: datetime) -> None:
         """Take note of an instant as if a record of each stream had come with it."""
@@ -169,7 +169,7 @@ class TaskEventTime:
     def _show(self, found: _Input, at: int) -> None:
         found.seen_at = self._clock
         self.changed |= self._many
-        if (found.mark is None or at > found.mark) and FIRST <= at <= LAST:
+        if (found.mark is None or at > found.mark) and FIRST_MICROS <= at <= LAST_MICROS:
             found.mark = at
 
     def _move(self) -> None:
@@ -194,31 +194,13 @@ class TaskEventTime:
         return self._clock - found.seen_at < found.idle_after or self._waits(topic)
 
 
-def _reader(data: OnLog) -> Callable[[Any], int] | None:
-    """Return the function from a record to its event time in microseconds."""
-    schema = data.record.schema
-    field = schema.field(schema.time) if schema.time else None
-    if field is None:
+def _input(data: OnLog) -> _Input | None:
+    """Return an input that nothing was heard of yet; None where its records have no event time."""
+    read = event_time_of(data.record.schema)
+    if read is None:
         return None
-    read = attrgetter(field.name)
-    if field.type == Scalar("int"):
-        return lambda record: read(record) * _MILLISECOND
-    return lambda record: micros(read(record))
-
-
-def _disorder(data: OnLog) -> int:
-    allowed = data.event_time.disorder if isinstance(data, Stream) else None
-    return (allowed or timedelta()) // _MICROSECOND
-
-
-def _idle_after(data: OnLog) -> int | None:
-    span = data.event_time.idle_after if isinstance(data, Stream) else None
-    return None if span is None else span // _MICROSECOND
-
-
-def _ahead(data: OnLog) -> int | None:
-    span = data.event_time.ahead if isinstance(data, Stream) else None
-    return None if span is None else span // _MICROSECOND
+    rule = WatermarkRule.of(data.event_time) if isinstance(data, Stream) else WatermarkRule()
+    return _Input(read, rule.disorder, rule.idle_after, rule.ahead)
 
 
 def _holds_back(data: OnLog) -> bool:

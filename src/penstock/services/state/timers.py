@@ -14,9 +14,9 @@ import msgspec
 
 from penstock.core.graph.state import CallScope
 from penstock.core.graph.timer import Timer, TimerTime
+from penstock.core.instants import FIRST_MICROS, LAST_MICROS, instant, micros
 from penstock.services.state.codec import check_size
 from penstock.services.state.eventtime import TaskEventTime
-from penstock.services.state.instants import FIRST, LAST, instant, micros
 
 __all__ = ["EVENT_TIME_KEY", "TIMER_PREFIXES", "Due", "TimerQueue", "timer_json"]
 
@@ -78,7 +78,7 @@ class TimerQueue:
         if time == "event" and not self.event_time.known:
             raise ValueError(f'timer {name!r}: no record here has an event time; time="processing"')
         at, firing = micros(due_at), here.firing
-        if not FIRST <= at <= LAST:
+        if not FIRST_MICROS <= at <= LAST_MICROS:
             raise ValueError(f"timer {name!r}: {due_at} is not in the years 1 to 9999 of UTC")
         if firing is not None and time == firing.time and at <= firing.at:
             raise ValueError(

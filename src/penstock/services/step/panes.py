@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from penstock.backbone.client.logrecord import RawRecord
-from penstock.core.expression.values.times import MAX_MICROS, MIN_MICROS
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.panes import pane_destination, rollup_of
 from penstock.core.graph.parts import Service
+from penstock.core.instants import EPOCH, FIRST_MICROS, LAST_MICROS, instant, micros
 from penstock.core.panes.arrivals import Arrivals
 from penstock.core.panes.bucket import Bucket, BucketOutput
 from penstock.core.panes.panecounts import AHEAD, LATE, PANE_KINDS, pane_counts
@@ -23,7 +23,6 @@ from penstock.core.rollup.reader import RollupReader
 from penstock.core.rollup.wire import PaneWire
 from penstock.core.status.eventtimes import EventTimes
 from penstock.errors import DataError
-from penstock.services.state.instants import EPOCH, LAST, instant, micros
 from penstock.services.state.panes import PaneState
 from penstock.services.step.deadletters import DeadLetters
 from penstock.services.step.outputs import Send
@@ -148,7 +147,7 @@ class PaneStep:
         if self._told is not None or self._running().pending:
             return EPOCH
         moment = self._running().wakes()
-        return None if moment is None or moment > LAST else instant(moment)
+        return None if moment is None or moment > LAST_MICROS else instant(moment)
 
     def tick(self, send: Send) -> bool:
         """Give the panes that are due: by what came before, by the clock, or as was told.
@@ -212,7 +211,7 @@ class PaneStep:
 
 
 def _check(time: int) -> None:
-    if not MIN_MICROS <= time <= MAX_MICROS:
+    if not FIRST_MICROS <= time <= LAST_MICROS:
         raise DataError(
             f"its event time, {time} microseconds after 1970, is outside the years 1 to 9999",
             code="data.invalid-value",

@@ -15,12 +15,12 @@ from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Service
 from penstock.core.graph.state import CallScope, Context, Opening
 from penstock.core.graph.timer import TimerTime
+from penstock.core.instants import EPOCH, LAST_MICROS, instant, micros
 from penstock.core.records.codec import JsonCodec
 from penstock.core.records.deadletter import Coordinates
 from penstock.core.status.eventtimes import EventTimes
 from penstock.errors import DataError, PenstockError, TransientError
 from penstock.services.state.eventtime import TaskEventTime
-from penstock.services.state.instants import EPOCH, LAST, instant, micros
 from penstock.services.state.states import States
 from penstock.services.state.timers import Due, TimerQueue
 from penstock.services.step.calls import bind_calls, make_subject
@@ -153,7 +153,7 @@ class Step:
             # What has expired is not seen any more; forgetting it need not be prompt.
             expiry += _SWEEP_INTERVAL - expiry % _SWEEP_INTERVAL
         found = [at for at in (first, expiry) if at is not None]
-        return instant(min(LAST, *found)) if found else None
+        return instant(min(LAST_MICROS, *found)) if found else None
 
     def tick(self, send: Send) -> bool:
         """Let the timers go off that are due, and forget what has expired."""

@@ -14,9 +14,9 @@ from time import monotonic, time
 
 from penstock.backbone.client.logrecord import Partition, RawRecord
 from penstock.core.graph.parts import Service
+from penstock.core.instants import EPOCH
 from penstock.core.settings.settings import ServiceSettings
 from penstock.errors import TransientError
-from penstock.services.state.instants import EPOCH
 from penstock.services.task.servicelog import Member
 from penstock.services.task.task import Task
 from penstock.services.worker.assignment import Outcome

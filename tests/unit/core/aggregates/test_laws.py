@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import penstock.aggregates
-from penstock.core.expression.values.times import MAX_MICROS
+from penstock.core.instants import LAST_MICROS
 from penstock.core.panes.packing import decode, encode
 from penstock.core.records.schema import ListOf
 from penstock.core.rollup.plainvalues import from_plain
@@ -125,7 +125,7 @@ extremes = st.sampled_from(
 def test_no_number_makes_an_aggregate_raise_however_it_is_put_together(combiner, form, data):
     given = st.none() | extremes
     if form.stamped:
-        given = st.tuples(st.sampled_from([-MAX_MICROS, 0, MAX_MICROS]), given)
+        given = st.tuples(st.sampled_from([-LAST_MICROS, 0, LAST_MICROS]), given)
     one, other = (data.draw(st.lists(given, max_size=6)) for _ in range(2))
     combiner.result(combiner.merge(folded(combiner, one), folded(combiner, other)))
     combiner.result(combiner.merge(combiner.zero(), folded(combiner, one + other)))

@@ -11,6 +11,7 @@ from penstock.aggregates import collect, count, first, last, maximum, mean, tota
 from penstock.core.graph.panes import pane_destination, rollup_of
 from penstock.core.panes.arrivals import Arrivals
 from penstock.core.panes.bucket import Bucket, MemoryStore
+from penstock.core.records.deadletter import Coordinates, read_letter
 from penstock.core.rollup.reader import RollupReader
 from penstock.core.rollup.wire import PaneWire
 from penstock.core.rules.check import verified
@@ -188,7 +189,9 @@ def test_a_pane_too_large_for_its_topic_is_a_dead_letter_that_names_its_window()
         "group": [name],
         "window": [0, 2],
     }
-    assert dict(letter.headers)["penstock.code"] == b"data.too-large"
+    told = read_letter(letter.key, letter.value, letter.headers)
+    assert (told.code, told.part, told.headers) == ("data.too-large", "result.windows", ())
+    assert told.coordinates == Coordinates("result", -1, -1), "it was never on the log"
 
 
 def test_what_no_record_can_hold_is_null():

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime, timedelta
 
 from penstock import App, EventTime, record
+from penstock.core.instants import micros
 from penstock.services.state.eventtime import TaskEventTime
-from penstock.services.state.instants import micros
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

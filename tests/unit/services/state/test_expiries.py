@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.graph.state import CallScope, StateSpec
-from penstock.services.state.instants import micros
+from penstock.core.instants import micros
 from penstock.services.state.shelf import open_shelf
 from penstock.services.state.states import States
 from penstock.testing.clock import ManualClock

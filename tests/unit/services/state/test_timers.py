@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from penstock import App, EventTime, record
 from penstock.core.graph.state import CallScope
+from penstock.core.instants import instant, micros
 from penstock.services.state.eventtime import TaskEventTime
-from penstock.services.state.instants import instant, micros
 from penstock.services.state.states import States
 from penstock.services.state.timers import TimerQueue
 

@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 
+from penstock.core.instants import EPOCH, FIRST_DAY, FIRST_MICROS, LAST_DAY, LAST_MICROS, micros
+
 __all__ = [
     "TRUNCATIONS",
     "date_of",
@@ -13,17 +15,11 @@ __all__ = [
     "from_micros",
     "instant_of",
     "instant_text",
-    "micros_of",
+    "micros",
     "text_to_date",
     "utc",
 ]
 
-MIN_MICROS, MAX_MICROS = -62_135_596_800_000_000, 253_402_300_799_999_999
-MIN_DAYS, MAX_DAYS = -719_162, 2_932_896
-"""The first and last instant and day that both engines can hold, counted from 1970."""
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 _EPOCH_ORDINAL = 719_163
 _TRIMMED = "".join(map(chr, [*range(0x21), 0x7F]))
 _DATE = re.compile(r"([+-]?)([0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?", re.DOTALL)
@@ -34,16 +30,9 @@ def utc(instant: datetime) -> datetime:
     return instant if instant.tzinfo is UTC else instant.astimezone(UTC)
 
 
-def micros_of(instant: datetime) -> int:
-    """Return the microseconds since 1970."""
-    return (instant - _EPOCH) // _MICROSECOND
-
-
-def from_micros(micros: int) -> datetime | None:
-    """Return the instant so many microseconds after 1970."""
-    if not MIN_MICROS <= micros <= MAX_MICROS:
-        return None
-    return _EPOCH + timedelta(microseconds=micros)
+def from_micros(count: int) -> datetime | None:
+    """Return the instant so many microseconds after 1970; None outside the years 1 to 9999."""
+    return EPOCH + timedelta(microseconds=count) if FIRST_MICROS <= count <= LAST_MICROS else None
 
 
 def date_of(instant: datetime) -> date:
@@ -63,7 +52,7 @@ def days_of(day: date) -> int:
 
 def from_days(days: int) -> date | None:
     """Return the day so many days after the first of 1970."""
-    return date.fromordinal(days + _EPOCH_ORDINAL) if MIN_DAYS <= days <= MAX_DAYS else None
+    return date.fromordinal(days + _EPOCH_ORDINAL) if FIRST_DAY <= days <= LAST_DAY else None
 
 
 def date_text(day: date) -> str:
