@@ -1,17 +1,17 @@
-"""Every error Penstock raises, in families by who must act.
+"""All errors that Penstock raises, in families by who must act.
 
 ::
 
     PenstockError
     ├── ConfigurationError   the operator: a setting, a missing tool, an address
     ├── DefinitionError      the author: all problems of an application at once
-    ├── DataError            the record: it goes to the dead-letter topic
-    ├── TransientError       nobody yet: it may pass, try again with backoff
-    ├── FencedError          this worker: another one has taken over, stop
+    ├── DataError            nobody: the record becomes a dead letter
+    ├── TransientError       nobody yet: try again with back-off
+    ├── FencedError          this worker: it must stop, another one has taken over
     ├── UserCodeError        the author: a function failed on one record
-    └── StuckError           the author: a function does not return; the process has to end
+    └── StuckError           the author: a function does not return; the process must end
 
-Each has a stable code, a short message, an optional detail and a hint that says what to do next.
+Each has a stable code, a short message, an optional detail, and a hint that says what to do next.
 """
 
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """A line of source text, kept with each definition for messages."""
+    """A line of source code. Each definition keeps its own, for messages."""
 
     file: str
     line: int
@@ -44,7 +44,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong in a definition: what, where and what to do about it."""
+    """One mistake in a definition: what it is, where it is, and what to do."""
 
     code: str
     message: str
@@ -59,7 +59,7 @@ class Problem:
 
 
 class PenstockError(Exception):
-    """The root of the tree; never raised itself."""
+    """The base of all errors of Penstock; never raised itself."""
 
     def __init__(self, message: str, *, code: str, detail: str = "", hint: str = "") -> None:
         super().__init__(message)
@@ -70,11 +70,11 @@ class PenstockError(Exception):
 
     @property
     def title(self) -> str:
-        """What stands above detail and hint; where they are not shown, ``message`` says more."""
+        """The line above detail and hint. If these are not shown, ``message`` says more."""
         return self.message
 
     def __str__(self) -> str:
-        """Return title, code, detail and hint as text for a person."""
+        """Return title, code, detail and hint, for people."""
         lines = [f"{self.title} [{self.code}]"]
         if self.detail:
             lines.append(f"  {self.detail}")
@@ -84,11 +84,11 @@ class PenstockError(Exception):
 
 
 class ConfigurationError(PenstockError):
-    """A setting, a tool or an address is wrong; the operator mends it."""
+    """A setting, a tool or an address is wrong; the operator must correct it."""
 
 
 class DefinitionError(PenstockError):
-    """The application is wrong; carries every problem that was found, the first as its message."""
+    """The application has mistakes: ``problems`` has all, and the message is the first."""
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
@@ -101,27 +101,27 @@ class DefinitionError(PenstockError):
 
     @property
     def title(self) -> str:
-        """How many problems there are; the detail has each."""
+        """The number of problems; the detail lists them."""
         count = len(self.problems)
         return f"the application has {count} problem{'' if count == 1 else 's'}"
 
 
 class DataError(PenstockError):
-    """A record cannot be used; it is dead-lettered and the stream goes on."""
+    """A record cannot be used. It becomes a dead letter, and the stream goes on."""
 
 
 class TransientError(PenstockError):
-    """Something is away for now; the same call may succeed later."""
+    """Something is not available now. The same call may succeed later."""
 
 
 class FencedError(PenstockError):
-    """Another worker has taken over; this one must stop at once."""
+    """Another worker has taken over. This one must stop at once."""
 
 
 class UserCodeError(PenstockError):
-    """A user's function raised; names, and carries, the record it raised on.
+    """A user's function raised. The error has the record and its coordinates.
 
-    Negative numbers: it was not on a record, or not in a partition.
+    ``partition`` and ``offset`` are negative if there was no partition or no record.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class UserCodeError(PenstockError):
 
 
 class StuckError(PenstockError):
-    """Something does not stop although its time is over; threads are left behind at work.
+    """Something did not stop in time, and its threads are still running.
 
-    Whoever gets it ends the process, which Python alone would not do while they work.
+    The caller must end the process. Python itself would wait for these threads.
     """

@@ -1,6 +1,6 @@
-"""The application: declarations in, a graph out. Declaring starts nothing and raises nothing.
+"""The application: declarations in, a graph out. A declaration starts nothing and raises nothing.
 
-Long because all that can be declared is declared here, each with its options and what they mean.
+Long because everything that can be declared is here, with its options and what they mean.
 """
 
 from collections.abc import Callable, Mapping
@@ -75,22 +75,30 @@ def _unchanged(records: Any) -> Any:
 
 
 def feedback(data: OnLog) -> Feedback:
-    """Declare that writing this stream closes a cycle on purpose."""
+    """Allow a cycle: ``writes=feedback(stream)`` says that this edge closes one on purpose.
+
+    `penstock check` refuses every other cycle.
+    """
     return Feedback(data)
 
 
 def send(
     to: Stream[T] | Table[T], record: T, *, headers: Mapping[str, bytes] | None = None
 ) -> Output[T]:
-    """Address a record to one stream of a service that writes several of one type."""
+    """Return or yield this from a service to choose the stream of a record, or to add headers.
+
+    A service that writes several streams of one type must use it. A call whose headers are neither
+    bytes nor text, or exceed 64 KiB, fails.
+    """
     return Output(to, record, headers or {})
 
 
 def delete(table: Table[T], key: Any, *, headers: Mapping[str, bytes] | None = None) -> Output[T]:
-    """Delete the row of a key from a table that the service writes; nothing where there is none.
+    """Return or yield this from a service to delete the row of a key from a table.
 
-    ``key`` is the value of the key field, or a tuple of them where the type has several. It goes
-    with the other outputs, in their order. TypeError for a stream: what is on it stays.
+    ``key`` is the value of the key field, or a tuple if the type has several key fields. The
+    deletion keeps its position among the other outputs. Deleting a missing row has no effect.
+    Raises TypeError for a stream, because records of a stream cannot be deleted.
     """
     given: Any = table
     if not isinstance(given, Table):
@@ -100,17 +108,24 @@ def delete(table: Table[T], key: Any, *, headers: Mapping[str, bytes] | None = N
 
 
 def micro_batch(*, every: str | timedelta = "0s") -> MicroBatch:
-    """Run a pipeline in micro-batches, at most this often; as fast as they go by default."""
+    """Run a pipeline in micro-batches, at most one per ``every``; by default without a pause."""
     return MicroBatch(span_of(every))
 
 
 def real_time(*, checkpoint_every: str | timedelta = "60s") -> RealTime:
-    """Run a pipeline in Spark's real-time mode: milliseconds, stateless, at least once."""
+    """Run a pipeline in Spark's real-time mode, with a latency of milliseconds.
+
+    Such a pipeline has no state, writes at least once, and cannot write the lake.
+    """
     return RealTime(span_of(checkpoint_every))
 
 
 class App:
-    """A name, and what is declared under it. :attr:`graph` is the whole as a value."""
+    """An application: a name, and everything that is declared under it.
+
+    Its methods only record declarations. `penstock check` reports what is wrong with them, all at
+    once. :attr:`graph` is the application as a frozen value.
+    """
 
     def __init__(self, name: str) -> None:
         self._problems: list[Problem] = []
@@ -150,12 +165,19 @@ class App:
         max_record: str | int = _MAX_RECORD,
         event_time: EventTime | None = None,
     ) -> Stream[T]:
-        """Declare a stream: its topic has its name. ``retention=None`` keeps records for ever.
+        """Declare a stream: every record of one type, on a topic with the same name.
 
-        Records are partitioned by key where their type has one, round robin where not. Instead of a
-        record type, a windowed aggregation gives the panes that fill it, ``on`` Spark or services.
-
-        ``event_time=EventTime(...)`` says how the watermark follows the records of this stream.
+        Args:
+            name: the name of the stream and of its topic
+            record: a record type, or a windowed aggregation that fills the stream with its panes
+            on: where the aggregation runs: ``"spark"`` or ``"services"``
+            partitions: how many partitions the topic has
+            partition_by: ``"key"``, the default if the type has a key, or ``"round_robin"``
+            retention: how long records are kept, a week by default; None: for ever
+            retention_size: how many bytes each partition keeps; None: no limit
+            replication: how many replicas; None: the setting ``kafka.replication``
+            max_record: the largest record that the stream accepts
+            event_time: how the watermark follows the records
         """
         place = caller()
         options = self._options("stream", name, place)
@@ -193,10 +215,11 @@ class App:
         replication: int | None = None,
         max_record: str | int = _MAX_RECORD,
     ) -> Table[T]:
-        """Declare a table: the latest record per key, on a compacted topic of its name.
+        """Declare a table: the latest record per key, on a compacted topic with the same name.
 
-        Instead of a record type, a windowed aggregation gives the latest result of each window,
-        computed ``on`` Spark or services.
+        Instead of a record type you can give a windowed aggregation. The table then has the latest
+        result of each window, computed ``on`` Spark or services. The other options are those of
+        :meth:`stream`.
         """
         place = caller()
         options = self._options("table", name, place)
@@ -224,11 +247,15 @@ class App:
         retention: str | timedelta | None = None,
         history: str | timedelta = LAKE_HISTORY,
     ) -> Lake[T]:
-        """Declare a Delta table of the lake, perhaps partitioned by some fields or ``day("at")``.
+        """Declare a Delta table of the lake.
 
-        Days of event time that ended longer ago than ``retention`` are deleted, which needs a
-        partition for each; None keeps records for ever. For as long as ``history`` the table can be
-        read as it was.
+        Args:
+            name: the name of the table
+            record: the type of its rows
+            partition_by: fields, or ``day("at")`` for the day of an instant
+            retention: days of event time that ended longer ago are deleted, which needs
+                ``partition_by=day(...)``; None: rows are kept for ever
+            history: for how long earlier versions of the table can be read
         """
         place = caller()
         options = self._options("lake table", name, place)
@@ -247,11 +274,11 @@ class App:
         return lake
 
     def archive(self, stream: Stream[T], *, name: str | None = None) -> Archive[T]:
-        """Declare that a stream's records are kept in the lake, each with its place on the log.
+        """Keep all records of a stream in a table of the lake, each with its coordinates.
 
-        A pipeline ``<name>.filling`` copies them, exactly once and for ever; dead letters stay out.
-        The table is called ``<stream>.archive`` unless it is given a name. What reads its
-        ``then_live`` gets this history before the log.
+        The pipeline ``<name>.filling`` copies them, exactly once. Dead letters are not copied.
+        The name is ``<stream>.archive`` by default. A pipeline that reads the archive's
+        ``then_live`` reads this history first and then the log.
         """
         place = caller()
         given: Any = stream
@@ -285,11 +312,17 @@ class App:
         into: Stream[T],
         parse: Callable[[Any], T | None] | None = None,
     ) -> Source:
-        """Declare that an outside system feeds a stream, line by line or record by record.
+        """Declare a source: it brings lines or records of an outside system onto a stream.
 
-        ``parse`` makes a record of a line, which is a text, or of whatever else the connector
-        gives; None skips it. Without ``parse`` a line is a record's JSON, and anything else is a
-        record already. What gives no record is dead-lettered.
+        Args:
+            name: the name of the source
+            connector: where the items come from; see :mod:`penstock.connectors`
+            into: the stream
+            parse: makes a record of an item; None as its result skips the item. It receives a
+                line as a text, and anything else as the connector gives it. Without ``parse``, a
+                line is the JSON of a record, and anything else must be a record
+
+        An item that gives no record becomes a dead letter.
         """
         place = caller()
         options = self._options("source", name, place)
@@ -341,11 +374,16 @@ class App:
         trigger: MicroBatch | RealTime | None = None,
         output: OutputMode | None = None,
     ) -> Callable[[Callable[..., Any]], Pipeline]:
-        """Declare a pipeline: a function from one DataFrame per stream read to a DataFrame.
+        """Declare a pipeline: a function that takes one DataFrame per input and returns one.
 
-        Beside a stream, tables and lake tables are looked up as they are at each batch. ``output``
-        is Spark's output mode; by default a table is updated, anything else appended to. It writes
-        exactly once in micro-batches (the default ``trigger``), at least once in real-time mode.
+        A table that is read beside a stream is a lookup: each batch sees it as it is then.
+
+        Args:
+            reads: the inputs, in the order of the function's parameters
+            writes: the output
+            name: the name of the pipeline; by default that of the function
+            trigger: :func:`micro_batch` (default) or :func:`real_time`, which writes at least once
+            output: Spark's output mode; by default ``"update"`` for a table, otherwise ``"append"``
         """
 
         def decorate(function: Callable[..., Any]) -> Pipeline:
@@ -382,17 +420,23 @@ class App:
         concurrency: int | None = None,
         timeout: str | timedelta | None = None,
     ) -> Callable[[Any], Service]:
-        """Declare a service: a function of one record that returns or yields what it writes.
+        """Declare a service: a function that handles one record and returns or yields its outputs.
 
-        Parameters annotated ``State[...]`` are its states, one annotated ``Context`` tells where
-        the record stands. An output goes to the stream of its type; :func:`send` addresses it.
+        Further parameters with the annotation ``State[...]`` or ``Context`` receive the state of
+        the key, or the record's coordinates and headers. An output goes to the stream of its type,
+        or to the one that :func:`send` names.
 
-        It may also be a class, or an object of one, with ``process`` and perhaps ``open``,
-        ``on_timer`` and ``close``; each partition has an object of its own. ``errors`` says what
-        happens to records that fail; they become dead letters by default.
+        A service can also be a class, or an object, with the method ``process`` and optionally
+        ``open``, ``on_timer`` and ``close``. Each partition then has its own object.
 
-        Where it is async, up to ``concurrency`` calls (64) are under way at a time, records of one
-        key one after the other, each for at most ``timeout`` (30 s); elsewhere both are refused.
+        Args:
+            reads: the streams and tables to read
+            writes: the streams and tables to write
+            name: the name of the service; by default that of the function or class
+            delivery: ``"exactly_once"``, ``"at_least_once"`` or ``"at_most_once"``
+            errors: what to do with records that fail: :func:`on_error`
+            concurrency: only async: how many calls of a partition may run at a time, 64 by default
+            timeout: only async: how long one call may take, 30 seconds by default
         """
 
         def decorate(function: Any) -> Service:
@@ -426,7 +470,7 @@ class App:
         return decorate
 
     def _known(self, part: str, given: Any, place: Place | None) -> tuple[Any, ...]:
-        """Keep what is a declared stream, table or lake; say what is not."""
+        """Return the declared streams, tables and lake tables; report everything else."""
         kept = []
         known = [declared.name for declared in self._data]
         for data in given if isinstance(given, tuple | list) else (given,):
@@ -441,7 +485,7 @@ class App:
         return tuple(kept)
 
     def _is_one(self, part: str, given: Any, place: Place | None) -> bool:
-        """Return whether something is a declared stream, table or lake; say where it is not."""
+        """Return whether something is one declared stream, table or lake; report if it is not."""
         if isinstance(given, tuple | list):
             text = f"{part} writes several, but can write only one stream or table"
             self._problems.append(
@@ -451,7 +495,7 @@ class App:
         return bool(self._known(part, given, place))
 
     def _no_stream(self, given: Any, place: Place | None) -> Stream[Any]:
-        """Keep as a problem that something is no stream, and return one in its place."""
+        """Report that something is not a stream, and return a stream in its place."""
         name = str(getattr(given, "name", given))
         streams = [data.name for data in self._data if isinstance(data, Stream)]
         text = f"{name!r} cannot be archived: it is not a stream"

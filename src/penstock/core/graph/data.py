@@ -1,4 +1,4 @@
-"""What an application's records live in: streams, tables and lake tables, as values."""
+"""Streams, tables and lake tables, as values."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Stream(Generic[T]):
     event_time: EventTime = field(default_factory=EventTime)
     """How the watermark follows its records."""
     archive: Archive[T] | None = None
-    """Where its history is read before the log; None: the log alone is read."""
+    """The archive that is read before the log; None: only the log is read."""
     place: Place | None = field(default=None, compare=False, repr=False)
     kind: Literal["stream"] = field(default="stream", init=False)
 
@@ -104,7 +104,7 @@ class Lake(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archive(Lake[T]):
-    """All records of a stream in the lake, each with the place it had on the log."""
+    """All records of a stream in the lake, each with its coordinates on the log."""
 
     stream: Stream[T]
 
@@ -115,9 +115,9 @@ class Archive(Lake[T]):
 
     @property
     def then_live(self) -> Stream[T]:
-        """The stream with its history: what is archived, then the log, each record once.
+        """The stream with its history: first the archive, then the log, each record once.
 
-        It is read in place of the stream by pipelines and windowed aggregations on Spark.
+        Pipelines, and windowed aggregations on Spark, can read it instead of the stream.
         """
         return replace(self.stream, archive=self)
 
@@ -135,11 +135,14 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class Output(Generic[T]):
-    """One record addressed to one stream, with headers, from a service; or a row's deletion."""
+    """A record, the stream it goes to and its headers; or the deletion of a row.
+
+    :func:`penstock.send` and :func:`penstock.delete` create it.
+    """
 
     to: Stream[T] | Table[T]
     record: T | None
-    """None: a row is deleted."""
+    """None: delete a row."""
     headers: Mapping[str, bytes] = field(default_factory=dict)
     row: Any = None
-    """What has the key of the row that is deleted; :func:`penstock.delete` makes it."""
+    """The key of the row to delete."""

@@ -1,4 +1,4 @@
-"""What a service does about a failure: per boundary, declared with the service."""
+"""What a service does when a record fails: for each step, declared with the service."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -14,7 +14,7 @@ Reaction = Literal["dead_letter", "stop"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
-    """Try again, waiting twice as long each time; then react as ``then`` says."""
+    """Repeat the call, with a wait that doubles each time; after the last one, do ``then``."""
 
     times: int
     first: timedelta
@@ -28,7 +28,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorPolicy:
-    """What to do where a record does not decode, the user's code raises, an output is refused."""
+    """What to do if a record does not decode, the user's code raises, or an output is refused."""
 
     decode: Reaction = "dead_letter"
     process: Reaction | Retry = "dead_letter"
@@ -77,10 +77,16 @@ def on_error(
     process: Reaction | Retry = "dead_letter",
     produce: Reaction = "dead_letter",
 ) -> ErrorPolicy:
-    """Say what a service does about a record that does not decode, fails, or gives what is refused.
+    """Choose what a service does with a record that fails.
 
-    ``"dead_letter"`` keeps the record with its reason and goes on; ``"stop"`` ends the service with
-    the record's coordinates, and nothing of it is committed; :func:`retry` tries again.
+    ``"dead_letter"`` writes the record to the dead letters, with the reason, and goes on.
+    ``"stop"`` stops the service; the error has the record's coordinates, and nothing of the record
+    is committed. :func:`retry` repeats the call.
+
+    Args:
+        decode: if the record does not decode
+        process: if your code raises
+        produce: if an output does not encode, or is too large for its stream
     """
     return ErrorPolicy(decode=decode, process=process, produce=produce)
 
@@ -92,8 +98,9 @@ def retry(
     longest: str | timedelta = "30s",
     then: Reaction = "dead_letter",
 ) -> Retry:
-    """Try a record again up to so many times, then dead-letter it or stop.
+    """Repeat a call that failed, up to ``times`` times; then dead-letter its record or stop.
 
-    Its partition waits meanwhile, so that order is kept; others go on.
+    The wait doubles from ``first`` to ``longest``. The record's partition waits meanwhile, so its
+    order is kept. Other partitions go on.
     """
     return Retry(times=times, first=span_of(first), longest=span_of(longest), then=then)

@@ -1,4 +1,4 @@
-"""What a service may ask for besides its record: its states, and where it is."""
+"""What a service can receive besides its record: states, and the record's coordinates."""
 
 from collections.abc import (
     Callable,
@@ -41,23 +41,23 @@ StateKind = Literal["value", "list", "map"]
 
 @dataclass(frozen=True, slots=True)
 class Ttl:
-    """How long a state keeps what is not written again."""
+    """How long a state keeps a value that is not written again."""
 
     span: timedelta
 
 
 def ttl(span: str | timedelta) -> Ttl:
-    """Let a state forget what has not been written for so long, by the clock.
+    """Let a state forget values that have not been written for this long, by the clock.
 
-    ``seen: Annotated[State[int], ttl("1h")]``. Reading does not prolong. Entries of a map go one by
-    one, a list as a whole.
+    Use it in an annotation: ``seen: Annotated[State[int], ttl("1h")]``. Reading does not extend
+    the time. Entries of a map expire one by one, a list as a whole.
     """
     return Ttl(span_of(span))
 
 
 @dataclass(frozen=True, slots=True)
 class StateSpec:
-    """A state of a service: its name is the parameter's name, and so its identity."""
+    """A state of a service. Its name is the name of the parameter, and identifies it."""
 
     name: str
     type: Any
@@ -71,9 +71,9 @@ class StateSpec:
 
 
 class CallScope:
-    """Which key a call of the user's code is for, and what takes back what it does.
+    """The key that a call of the user's code is for, and how to undo what the call does.
 
-    The engine's business, not the function's.
+    Engines use it; the user's code never sees it.
     """
 
     __slots__ = ("firing", "happened", "key", "reached", "undo")
@@ -81,13 +81,13 @@ class CallScope:
     def __init__(self) -> None:
         self.key = b""
         self.undo: list[tuple[Any, Any, Any]] = []
-        """What was changed, where, and what was there before."""
+        """The changes: the store, the place, and the value before."""
         self.firing: Any = None
-        """The timer that is going off."""
+        """The timer that is being handled."""
         self.happened: int | None = None
-        """The event time of the record that is handled, where there is one and somebody asks."""
+        """The event time of the record that is handled, if it has one and somebody needs it."""
         self.reached: int | None = None
-        """How far event time is for this call; None: as far as it is for the task."""
+        """The event time of this call; None: that of the task."""
 
     def take_back(self) -> None:
         """Undo everything, the last first."""
@@ -101,22 +101,22 @@ class ValueStore(Protocol):
 
     @property
     def read(self) -> Callable[..., Any]:
-        """Return what gives the value of a key, or a default."""
+        """Return the function that gives the value of a key, or a default."""
 
     @property
     def write(self) -> Callable[[CallScope, Any], None]:
-        """Return what gives the key a value; TypeError for one that could not be restored."""
+        """Return the function that sets a value; it raises TypeError if JSON cannot restore it."""
 
     def remove(self, here: CallScope) -> None:
         """Forget the key."""
 
 
 class State(Generic[T]):
-    """One value per key of the record being handled; durable, moved with its partition.
+    """One value per key. It is durable and moves with its partition.
 
-    Ask for it by annotation: ``def count(word: Word, total: State[int])``. The parameter's name is
-    the state's name. What :meth:`get` gives is yours: changing it in place changes nothing here
-    before it is :meth:`set`.
+    A service receives it through an annotation: ``def count(word: Word, total: State[int])``. The
+    name of the parameter is the name of the state, and the key is that of the record.
+    :meth:`get` returns a copy: to store a change, :meth:`set` it.
     """
 
     __slots__ = ("_here", "_read", "_store", "_write")
@@ -132,20 +132,20 @@ class State(Generic[T]):
     @overload
     def get(self, default: D) -> T | D: ...
     def get(self, default: Any = None) -> Any:
-        """Return the key's value, or the default where it has none."""
+        """Return the value of the key, or the default if there is none."""
         return self._read(self._here.key, default)
 
     def set(self, value: T) -> None:
-        """Give the key a value; TypeError where it is not of the state's type."""
+        """Set the value of the key; TypeError if it does not have the type of the state."""
         self._write(self._here, value)
 
     def delete(self) -> None:
-        """Forget the key; nothing happens where it has no value."""
+        """Delete the value of the key; no effect if there is none."""
         self._store.remove(self._here)
 
     def __bool__(self) -> bool:
-        """Refuse: a state that is asked for is always there, whether or not it has a value."""
-        raise TypeError("a State has no truth of its own: ask for its value with get()")
+        """Refuse: the state itself always exists, even if it has no value."""
+        raise TypeError("a State is neither true nor false: test its value with get()")
 
 
 class ListStore(ValueStore, Protocol):
@@ -158,7 +158,9 @@ class ListStore(ValueStore, Protocol):
 class ListState(Generic[T]):
     """A list per key, written as one value: for tens or hundreds of items, not for millions.
 
-    ``def keep(reading: Reading, recent: ListState[float])``. Appending does not read the list.
+    A service receives it through an annotation:
+    ``def keep(reading: Reading, recent: ListState[float])``. It reads like a ``list``, and what it
+    returns is a copy. Appending does not read the list.
     """
 
     __slots__ = ("_here", "_store")
@@ -168,7 +170,7 @@ class ListState(Generic[T]):
         self._here = here
 
     def get(self) -> list[T]:
-        """Return a copy of the key's list, empty where it has none."""
+        """Return a copy of the list; empty if the key has none."""
         found: list[T] | None = self._store.read(self._here.key)
         return [] if found is None else found
 
@@ -177,7 +179,7 @@ class ListState(Generic[T]):
     @overload
     def __getitem__(self, index: slice) -> list[T]: ...
     def __getitem__(self, index: Any) -> Any:
-        """Return an item, or some of them; IndexError where there is none."""
+        """Return an item or a slice; IndexError if there is no such item."""
         return self.get()[index]
 
     def __iter__(self) -> Iterator[T]:
@@ -185,26 +187,26 @@ class ListState(Generic[T]):
         return iter(self.get())
 
     def __len__(self) -> int:
-        """Return how many items the key's list has."""
+        """Return the number of items."""
         return len(self.get())
 
     def append(self, item: T) -> None:
-        """Add an item; TypeError where it is not of the state's type."""
+        """Add an item at the end; TypeError if it does not have the type of the state."""
         self._store.append(self._here, (item,))
 
     def extend(self, items: Iterable[T]) -> None:
-        """Add items, all or none."""
+        """Add items at the end, all or none."""
         self._store.append(self._here, items)
 
     def set(self, items: Iterable[T]) -> None:
-        """Replace the list; an empty one forgets the key."""
+        """Replace the list; an empty one deletes it."""
         if listed := list(items):
             self._store.write(self._here, listed)
         else:
             self._store.remove(self._here)
 
     def clear(self) -> None:
-        """Forget the key's list."""
+        """Delete the list of the key."""
         self._store.remove(self._here)
 
 
@@ -225,10 +227,11 @@ class MapStore(Protocol):
 
 
 class MapState(Generic[K, T]):
-    """A map per key, written entry by entry: only entries that changed go to the changelog.
+    """A map per key. Only the entries that changed are written to the changelog.
 
-    ``def visit(view: View, pages: MapState[str, int])``. It reads as a ``dict`` does; what it gives
-    are copies. Entries come in the order of their names as JSON, the same after a restart.
+    A service receives it through an annotation:
+    ``def visit(view: View, pages: MapState[str, int])``. It reads like a ``dict``, and what it
+    returns are copies. Entries are in the order of their names as JSON, also after a restart.
     """
 
     __slots__ = ("_here", "_store")
@@ -246,27 +249,27 @@ class MapState(Generic[K, T]):
         return self._store.read_entry(self._here, name, default)
 
     def set(self, name: K, value: T) -> None:
-        """Set an entry; TypeError where name or value is not of the state's types."""
+        """Set an entry; TypeError if the name or the value does not have the state's types."""
         self._store.write_entry(self._here, name, value)
 
     def delete(self, name: K) -> None:
-        """Forget an entry; nothing happens where there is none."""
+        """Delete an entry; no effect if there is none."""
         self._store.remove_entry(self._here, name)
 
     def items(self) -> ItemsView[K, T]:
-        """Return the pairs of names and values, of a copy; ``dict(pages.items())`` is the copy."""
+        """Return pairs of names and values, from a copy; ``dict(pages)`` is such a copy."""
         return self._copy().items()
 
     def keys(self) -> KeysView[K]:
-        """Return the names, of a copy."""
+        """Return the names, from a copy."""
         return self._copy().keys()
 
     def values(self) -> ValuesView[T]:
-        """Return the values, of a copy."""
+        """Return the values, from a copy."""
         return self._copy().values()
 
     def __getitem__(self, name: K) -> T:
-        """Return an entry; KeyError where there is none."""
+        """Return an entry; KeyError if there is none."""
         found = self._store.read_entry(self._here, name, self)
         if found is self:
             raise KeyError(name)
@@ -278,25 +281,25 @@ class MapState(Generic[K, T]):
         self._store.write_entry(self._here, name, value)
 
     def __delitem__(self, name: K) -> None:
-        """Forget an entry; KeyError where there is none."""
+        """Delete an entry; KeyError if there is none."""
         if name not in self:
             raise KeyError(name)
         self._store.remove_entry(self._here, name)
 
     def __contains__(self, name: K) -> bool:
-        """Return whether there is such an entry."""
+        """Return whether there is an entry of this name."""
         return self._store.read_entry(self._here, name, self) is not self
 
     def __iter__(self) -> Iterator[K]:
-        """Return an iterator over the names, in order; entries may be set and deleted meanwhile."""
+        """Return an iterator over the names, in order. You may set and delete entries meanwhile."""
         return iter(self._copy())
 
     def __len__(self) -> int:
-        """Return how many entries there are."""
+        """Return the number of entries."""
         return len(self._copy())
 
     def clear(self) -> None:
-        """Forget all entries of the key."""
+        """Delete all entries of the key."""
         for name in self._copy():
             self._store.remove_entry(self._here, name)
 
@@ -306,20 +309,20 @@ class MapState(Generic[K, T]):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where the record being handled stands: ask for it by annotation."""
+    """Where the record comes from, and the time. A service receives it through an annotation."""
 
     coordinates: Coordinates
     written_at: datetime
-    """When the record was appended to the log (or its producer's time stamp)."""
+    """When the record was appended to the log, or the timestamp of its producer."""
     now_at: datetime
-    """The service's clock: the driver's in tests, the machine's otherwise."""
+    """The clock of the service: in tests that of the driver, otherwise that of the machine."""
     key: bytes | None
     headers: Mapping[str, bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """Which task of a service begins: what ``open`` of a class gets."""
+    """The service and the partition of a task: the argument of ``open``."""
 
     service: str
     partition: int

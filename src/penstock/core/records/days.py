@@ -1,4 +1,4 @@
-"""Days of instants: how lake tables are partitioned by date, and which days have expired."""
+"""The days of instants: partitions of lake tables, and which of them have expired."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -8,7 +8,7 @@ __all__ = ["Day", "day", "first_kept_day"]
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """The day, in UTC, of an instant of the record; a column of its own in the lake table."""
+    """The day, in UTC, of an instant of the record: a separate column of the lake table."""
 
     field: str
 
@@ -18,15 +18,15 @@ class Day:
         return f"{self.field}_day"
 
     def __str__(self) -> str:
-        """Return it as it is declared."""
+        """Return it as it was declared."""
         return f"day({self.field})"
 
 
 def day(field: str) -> Day:
-    """Partition a lake table by the day (UTC) of an instant: ``partition_by=day("at")``."""
+    """Partition a lake table by the day, in UTC, of an instant: ``partition_by=day("at")``."""
     return Day(field)
 
 
 def first_kept_day(now: datetime, retention: timedelta) -> date:
-    """Return the day before which every record has expired: whole days are deleted, no less."""
+    """Return the first day that is kept. Only whole days are deleted."""
     return (now - retention).astimezone(UTC).date()

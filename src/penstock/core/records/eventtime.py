@@ -24,18 +24,18 @@ _MILLISECOND = 1000
 class EventTime:
     """How the watermark of a stream follows the event times of its records.
 
-    Spans are texts (``"30s"``) or timedeltas; the value holds timedeltas. One that cannot be read
-    raises nothing: `penstock check` reports it with the stream that uses it.
+    Spans are texts such as ``"30s"``, or timedeltas. `penstock check` reports one that cannot be
+    read, with the stream that uses it.
     """
 
     disorder: timedelta | None
-    """How far behind the newest event time a record may come and still be on time."""
+    """How far a record may be behind the newest event time and still be on time."""
     idle_after: timedelta | None
     """How long a partition may be silent before it stops holding back the watermark."""
     closes_after: timedelta | None
     """How long all partitions may be silent before the watermark moves on with the clock."""
     ahead: timedelta | None
-    """How far ahead of the clock an event time may be; None: as far as it likes."""
+    """How far ahead of the clock an event time may be; None: no limit."""
     follows: Follows
     """Which partition the watermark follows: the slowest, or the one with the newest record."""
 
@@ -48,7 +48,7 @@ class EventTime:
         ahead: str | timedelta | None = None,
         follows: Follows = "slowest",
     ) -> None:
-        """Read the spans; one that cannot be read is kept as such."""
+        """Read the spans."""
         spans = {
             "disorder": disorder,
             "idle_after": idle_after,

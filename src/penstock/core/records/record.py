@@ -40,12 +40,15 @@ class RecordType(Generic[T]):
 def record(
     *, key: str | tuple[str, ...] | None = None, time: str | None = None
 ) -> Callable[[type[T]], type[T]]:
-    """Make a class a record type: frozen, typed, validated, the same on every engine.
+    """Make a class a record type: frozen, typed, and validated in the same way on every engine.
 
-    ``key`` names the field (or fields) whose text is the record's key on the log; ``time`` the
-    field that says when it happened, a ``datetime`` with a zone or an ``int`` of milliseconds since
-    the epoch. A field typed ``X | None`` may be absent. Nothing is raised here: what is wrong is
-    kept, and ``penstock check`` shows it with everything else.
+    A mistake in the class raises nothing: ``penstock check`` reports it with everything else. A
+    field with a default, or with the type ``X | None``, may be absent from the JSON.
+
+    Args:
+        key: the field, or the fields, whose text is the key of the record on the log
+        time: the field with the event time: a ``datetime`` with a time zone, or an ``int`` of
+            milliseconds since 1970
 
     >>> @record(key="word")
     ... class Count:

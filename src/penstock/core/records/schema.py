@@ -114,13 +114,22 @@ def limits(
     max_length: int | None = None,
     pattern: str | None = None,
 ) -> Limits:
-    r"""Bound the values of a field.
+    r"""Limit the values of a field.
 
-    As in ``celsius: Annotated[float, limits(ge=-273.15)]``.
+    Use it in an annotation: ``celsius: Annotated[float, limits(ge=-273.15)]``.
 
-    A record outside its limits is dead-lettered by every engine. ``pattern`` is searched for in
-    the text, in time that grows with the text and no faster. It may hold what docs/expressions.md
-    says of ``rlike`` and means the same: ``\w`` and ``\d`` are ASCII.
+    On every engine, a record outside its limits becomes a dead letter.
+
+    Args:
+        ge: greater than or equal to
+        gt: greater than
+        le: less than or equal to
+        lt: less than
+        min_length: the least number of characters of a text, or of items
+        max_length: the greatest number of characters of a text, or of items
+        pattern: a regular expression that the text must contain. Its syntax is that of ``rlike`` in
+            docs/expressions.md: ``\w`` and ``\d`` are ASCII. Matching takes time in proportion to
+            the text
     """
     return Limits(
         ge=ge, gt=gt, le=le, lt=lt, min_length=min_length, max_length=max_length, pattern=pattern
@@ -129,7 +138,7 @@ def limits(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One field. An optional one may be absent: it is then its default, or null."""
+    """One field. If an optional field is absent, it has its default, or is null."""
 
     name: str
     type: FieldType
@@ -148,7 +157,7 @@ class Field:
         return f"{words} ({self.limits})" if self.limits else words
 
     def holds(self, scalar: ScalarName) -> bool:
-        """Whether a value of this type is in it, however deep."""
+        """Return whether it contains a value of this type, at any depth."""
         return _holds(self.type, scalar)
 
 
