@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, Literal, TypeVar, get_args
 
+from penstock.core.arguments import read_calls, read_event_time, read_policy, read_trigger
 from penstock.core.graph.data import (
     LAKE_HISTORY,
     Archive,
@@ -20,8 +21,6 @@ from penstock.core.graph.data import (
 )
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import (
-    DEFAULT_CONCURRENCY,
-    DEFAULT_TIMEOUT,
     Connector,
     Delivery,
     MicroBatch,
@@ -33,12 +32,12 @@ from penstock.core.graph.parts import (
     SinkConnector,
     Source,
 )
-from penstock.core.graph.policy import ErrorPolicy, Retry
-from penstock.core.graph.signature import is_async, method, read_definition
+from penstock.core.graph.policy import ErrorPolicy
+from penstock.core.graph.signature import method, read_definition
 from penstock.core.options import Options, span_of
 from penstock.core.place import caller, did_you_mean, place_of
 from penstock.core.records.days import Day
-from penstock.core.records.eventtime import IDLE_AFTER, EventTime, Follows
+from penstock.core.records.eventtime import EventTime
 from penstock.core.records.record import RecordType, record_type
 from penstock.core.records.rowkey import row_of
 from penstock.core.records.schema import Schema
@@ -198,7 +197,7 @@ class App:
             name=name,
             record=found,
             topic=topic,
-            event_time=_event_time(event_time, options),
+            event_time=read_event_time(event_time, options),
             place=place,
         )
         self._data.append(stream)
@@ -340,10 +339,10 @@ class App:
         return source
 
     def sink(self, name: str, connector: SinkConnector, *, reads: Stream[Any]) -> Sink:
-        """Declare that the records of a stream are written to an outside system.
+        """Declare a sink: it writes the records of a stream to an outside system.
 
-        The connector says where to, and what a reader there may rely on. A record that does not
-        decode is dead-lettered.
+        The connector decides where they go, and what a reader there may rely on. A record that
+        does not decode becomes a dead letter.
         """
         place = caller()
         options = self._options("sink", name, place)
@@ -351,7 +350,7 @@ class App:
         given: Any = connector
         if not callable(getattr(given, "describe", None)):
             hint = 'penstock.connectors has them: json_files("out"), for example'
-            options.wrong("connector", f"{given!r} is no connector", hint)
+            options.wrong("connector", f"{given!r} is not a connector", hint)
         self._problems += getattr(given, "problems", ())
         sink = Sink(name=name, connector=connector, reads=reads, place=place)
         stream: Any = reads
@@ -359,7 +358,7 @@ class App:
             self._parts.append(sink)
         else:
             shown = getattr(stream, "name", stream)
-            text = f"{name} reads {shown!r}, which is no stream"
+            text = f"{name} reads {shown!r}, which is not a stream"
             streams = [data.name for data in self._data if isinstance(data, Stream)]
             hint = did_you_mean(shown, streams)
             self._problems.append(Problem("part.not-data", text, hint, place))
@@ -399,7 +398,7 @@ class App:
                 function=function,
                 reads=self._known(called, reads, place),
                 writes=writes,
-                trigger=_trigger(trigger, options),
+                trigger=read_trigger(trigger, options),
                 output=options.word("output", mode, get_args(OutputMode), "append"),
                 place=place,
             )
@@ -448,7 +447,7 @@ class App:
             plain = tuple(out.data if isinstance(out, Feedback) else out for out in outputs)
             round_again = [out.data for out in outputs if isinstance(out, Feedback)]
             definition = read_definition(function)
-            calls, longest = _calls(function, concurrency, timeout, options)
+            calls, longest = read_calls(function, concurrency, timeout, options)
             service = Service(
                 name=called,
                 function=function,
@@ -456,7 +455,7 @@ class App:
                 writes=self._known(called, plain, place),
                 feedback=tuple(str(getattr(data, "name", data)) for data in round_again),
                 delivery=delivery,
-                errors=_policy(errors, options),
+                errors=read_policy(errors, options),
                 concurrency=calls,
                 timeout=longest,
                 states=definition.states,
@@ -566,58 +565,3 @@ class App:
 def _called(function: Any) -> str:
     """Return the name of a function, a class, or the class of an object."""
     return str(getattr(function, "__name__", type(function).__name__))
-
-
-def _event_time(given: Any, options: Options) -> EventTime:
-    """Return how the watermark follows the records, as it was given or else the default."""
-    if given is None:
-        return EventTime()
-    if not isinstance(given, EventTime):
-        hint = 'event_time=EventTime(disorder="30s"), for example'
-        options.wrong("event_time", f"{given!r} is not an EventTime", hint)
-        return EventTime()
-    return EventTime(
-        disorder=options.maybe_span("event_time.disorder", given.disorder),
-        idle_after=options.maybe_span("event_time.idle_after", given.idle_after, IDLE_AFTER),
-        closes_after=options.maybe_span("event_time.closes_after", given.closes_after),
-        ahead=options.maybe_span("event_time.ahead", given.ahead),
-        follows=options.word("event_time.follows", given.follows, get_args(Follows), "slowest"),
-    )
-
-
-def _trigger(given: Any, options: Options) -> MicroBatch | RealTime:
-    """Return when a pipeline takes a batch, as it was given or else the default."""
-    if given is not None and not isinstance(given, MicroBatch | RealTime):
-        hint = 'trigger=micro_batch(every="10s"), or real_time()'
-        options.wrong("trigger", f"{given!r} is none", hint)
-        return MicroBatch()
-    return given or MicroBatch()
-
-
-def _calls(
-    function: Any, concurrency: Any, timeout: Any, options: Options
-) -> tuple[int, timedelta]:
-    """Return how many calls of a service may be under way, and for how long each."""
-    for option, given in (("concurrency", concurrency), ("timeout", timeout)):
-        if given is not None and not is_async(function):
-            text = "only async services take it: others handle one record after the other"
-            hint = f"remove {option}=..., or write async def"
-            options.wrong(option, text, hint, code="service.not-async")
-    calls, longest = DEFAULT_CONCURRENCY, DEFAULT_TIMEOUT
-    if concurrency is not None:
-        calls = options.count("concurrency", concurrency, calls)
-    if timeout is not None:
-        longest = options.span("timeout", timeout, longest)
-    return calls, longest
-
-
-def _policy(given: Any, options: Options) -> ErrorPolicy:
-    """Return what a service does about failures, as it was given or else the default."""
-    if given is None or isinstance(given, ErrorPolicy):
-        return given or ErrorPolicy()
-    shown = "retry(...)" if isinstance(given, Retry) else repr(given)
-    meant = shown if isinstance(given, str | Retry) else '"stop"'
-    hint = f"say which: errors=on_error(decode=..., process={meant}, produce=...)"
-    text = f"{shown} does not say which failures it is for"
-    options.wrong("errors", text, hint, code="service.errors")
-    return ErrorPolicy()

@@ -366,7 +366,7 @@ SAID = {
     "ttl": (remember, {"span": "an hour"}, "ttl: 'an hour' is not a duration"),
     "ttl-nothing": (remember, {"span": "0s"}, "is not a time to live"),
     "ttl-endless": (remember, {"span": "4000000d"}, "is longer than 365000d"),
-    "pipeline-trigger": (pipe, {"trigger": "10s"}, "trigger: '10s' is none"),
+    "pipeline-trigger": (pipe, {"trigger": "10s"}, "trigger: '10s' is not a trigger"),
     "pipeline-output": (pipe, {"output": "apend"}, "output: there is no 'apend'"),
     "windows": (declare_window, {"windows": "1m"}, "'1m' is not a kind of window"),
     "time": (declare_window, {"windows": fixed("1m"), "time": "evnt"}, "there is no 'evnt'"),

@@ -431,7 +431,7 @@ def test_a_sink_reads_a_stream():
     app.stream("words", Free)
     app.sink("out", json_files("dump"), reads="word")
     (problem,) = check(app.graph)
-    assert problem.message == "out reads 'word', which is no stream"
+    assert problem.message == "out reads 'word', which is not a stream"
     assert problem.hint == "did you mean 'words'?"
 
 
