@@ -6,13 +6,14 @@ import struct
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from penstock.core.expression import compile_mapping, parse
+from penstock.core.expression import compile_row, parse
 from penstock.core.records.schema import Schema
 from penstock.pipelines.spark.expressions import column
 
@@ -34,9 +35,9 @@ def _check(
     found = spark.read.parquet(str(path)).coalesce(1).select(*map(column, expressions)).toArrow()
     rows = pa.table(values).to_pylist()
     for number, expression in enumerate(expressions):
-        function = compile_mapping(expression)
+        function = compile_row(expression)
         for row, in_spark in zip(rows, found.column(number).to_pylist(), strict=True):
-            in_python = function(row)
+            in_python = function(SimpleNamespace(**row))
             same = in_spark == in_python or (in_spark != in_spark and in_python != in_python)  # noqa: PLR0124
             if same and isinstance(in_python, float):
                 same = math.isnan(in_python) or _bits(in_spark) == _bits(in_python)

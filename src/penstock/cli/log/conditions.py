@@ -1,4 +1,8 @@
-"""Conditions on the fields of a record, as ``topics tail --where`` takes them."""
+"""Conditions on the fields of a record, as ``topics tail --where`` takes them.
+
+A topic may hold records of any type, or of none, so values are compared as they are found; the
+expression language needs a schema.
+"""
 
 import operator
 import re

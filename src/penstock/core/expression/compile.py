@@ -1,18 +1,17 @@
 """An expression to a Python function, compiled once."""
 
-import keyword
 import math
 from collections.abc import Callable
 from itertools import repeat
 from typing import Any
 
-from penstock.core.expression.emit import Access, Emitter
+from penstock.core.expression.emit import Emitter
 from penstock.core.expression.tree import Expression
 from penstock.core.expression.types import BOOLEAN, VOID
 from penstock.core.expression.values import numbers, strictmath, texts, times
 from penstock.errors import DataError, DefinitionError, Problem
 
-__all__ = ["compile_mapping", "compile_predicate", "compile_row"]
+__all__ = ["compile_predicate", "compile_row"]
 
 RUNTIME: dict[str, Any] = {
     **{
@@ -36,12 +35,7 @@ def compile_row(expression: Expression) -> Callable[[Any], Any]:
     The record is an instance of the class the schema describes. The function never fails on the
     values such a record can hold; a record that breaks its schema raises a DataError.
     """
-    return _compile(expression, access=_attribute)
-
-
-def compile_mapping(expression: Expression) -> Callable[[Any], Any]:
-    """Return the function from a dict of field values; records inside it are dicts as well."""
-    return _compile(expression, access=_key)
+    return _compile(expression)
 
 
 def compile_predicate(expression: Expression) -> Callable[[Any], bool]:
@@ -49,13 +43,11 @@ def compile_predicate(expression: Expression) -> Callable[[Any], bool]:
     if expression.type not in (BOOLEAN, VOID):
         message = f"{expression} gives {expression.type}, not a condition"
         raise DefinitionError((Problem("expression.type", message),))
-    return _compile(expression, access=_attribute, predicate=True)
+    return _compile(expression, predicate=True)
 
 
-def _compile(
-    expression: Expression, *, access: Access, predicate: bool = False
-) -> Callable[[Any], Any]:
-    emitter = Emitter(access)
+def _compile(expression: Expression, *, predicate: bool = False) -> Callable[[Any], Any]:
+    emitter = Emitter()
     body = emitter.body(expression.root, predicate=predicate)
     indented = "\n".join(f"        {line}" for line in body.split("\n"))
     source = (
@@ -72,13 +64,3 @@ def _compile(
     exec(compile(source, "<expression>", "exec"), scope)  # noqa: S102
     found: Callable[[Any], Any] = scope["evaluate"]
     return found
-
-
-def _attribute(record: str, name: str) -> str:
-    if name.isascii() and name.isidentifier() and not keyword.iskeyword(name):
-        return f"{record}.{name}"
-    return f"getattr({record}, {name!r})"
-
-
-def _key(record: str, name: str) -> str:
-    return f"{record}[{name!r}]"

@@ -4,6 +4,7 @@ Every node becomes a piece of source that gives its value. A condition also has 
 whether it is true, and one whether it is false: a predicate then needs no third value.
 """
 
+import keyword
 import re
 from collections.abc import Callable
 from datetime import date, datetime
@@ -15,10 +16,7 @@ from penstock.core.expression.tree import Call, Field, Literal, Member, Node
 from penstock.core.expression.types import BOOLEAN, DOUBLE, Decimal
 from penstock.core.matching.matching import PLAIN_LIKE, like_matcher, searcher
 
-__all__ = ["Access", "Emitter"]
-
-Access = Callable[[str, str], str]
-"""From the source of a record and the name of a field to the source that reads it."""
+__all__ = ["Emitter"]
 
 _MAX_PARENTHESES = 80
 """Python's parser takes 200 open at a time; past this many a piece becomes a statement."""
@@ -51,8 +49,7 @@ _LITERAL_LEFT = {"less": "not {0} >= {1}", "less_or_equal": "not {0} > {1}"}
 class Emitter:
     """Writes the source of one tree; statements, constants and fields collect beside it."""
 
-    def __init__(self, access: Access) -> None:
-        self._access = access
+    def __init__(self) -> None:
         self._fields: dict[str, str] = {}
         self._count = 0
         self._statements: list[str] = []
@@ -64,7 +61,7 @@ class Emitter:
         lines = [*self._statements, f"return {result}"]
         reads = []
         for field, name in self._fields.items():
-            read, word = self._access("r", field), re.compile(rf"\b{name}\b")
+            read, word = _access("r", field), re.compile(rf"\b{name}\b")
             if sum(len(word.findall(line)) for line in lines) == 1:
                 lines = [word.sub(lambda _, read=read: read, line) for line in lines]  # type: ignore[misc]
             else:
@@ -80,7 +77,7 @@ class Emitter:
                 return self._fields.setdefault(name, f"f{len(self._fields)}")
             case Member(of, name):
                 guards, (source,) = self._guarded((of,))
-                return _guard(guards, self._access(source, name))
+                return _guard(guards, _access(source, name))
             case Call():
                 node = _plainer(node)
                 form = self._FORMS.get(node.name)
@@ -332,3 +329,10 @@ def _plainer(node: Call) -> Call:
 
 def _comparison(name: str, left: Node, right: Node) -> Call:
     return Call(name, (left, right), BOOLEAN, left.nullable or right.nullable)
+
+
+def _access(record: str, name: str) -> str:
+    """Return the source that reads a field of a record."""
+    if name.isascii() and name.isidentifier() and not keyword.iskeyword(name):
+        return f"{record}.{name}"
+    return f"getattr({record}, {name!r})"

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from penstock import record
-from penstock.core.expression import compile_mapping, compile_predicate, compile_row, parse
+from penstock.core.expression import compile_predicate, compile_row, parse
 from penstock.core.expression.emit import Emitter
 from penstock.core.records.record import record_type
 from penstock.core.records.schema import Schema
@@ -233,10 +233,10 @@ def test_a_predicate_is_a_condition():
         compile_predicate(parse("number + 1", schema()))
 
 
-def test_a_mapping_gives_what_the_record_gives():
+def test_fields_of_records_inside_are_reached_into():
     expression = parse("position.north + coalesce(lost.east, number)", schema())
 
-    assert compile_mapping(expression)(msgspec.to_builtins(row())) == 8.5
+    assert compile_row(expression)(row()) == 8.5
 
 
 def test_a_record_that_breaks_its_schema_is_a_data_error():
@@ -250,9 +250,7 @@ def test_an_instant_without_a_zone_is_a_data_error():
 
 
 def test_fields_that_are_never_null_cost_no_check():
-    source = Emitter(lambda record, name: f"{record}.{name}").body(
-        parse("celsius > 30 and text <> 'x'", schema()).root, predicate=True
-    )
+    source = Emitter().body(parse("celsius > 30 and text <> 'x'", schema()).root, predicate=True)
 
     assert source == "return ((not r.celsius <= 30.0) and (r.text != 'x'))"
 
