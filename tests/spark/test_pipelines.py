@@ -12,11 +12,13 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from penstock import EventTime, micro_batch, real_time, record
 from penstock.backbone.topics.topics import Topics
+from penstock.core.graph.lookup import find_part
+from penstock.core.graph.parts import Pipeline
 from penstock.core.records.codec import JsonCodec
 from penstock.core.settings.settings import Settings, SparkSettings
 from penstock.errors import ConfigurationError, DefinitionError
 from penstock.pipelines.execution.batch import run_batch
-from penstock.pipelines.execution.engine import find_pipeline, run_pipelines
+from penstock.pipelines.execution.engine import run_pipelines
 from penstock.pipelines.execution.plan import start_query
 from penstock.pipelines.gate import sweeper
 
@@ -297,7 +299,7 @@ def test_dead_letters_that_a_crash_held_up_come_at_the_next_start_without_new_re
     ground.words("a")
     ground.send("words", *POISON[:3])
     # The query alone, with nobody to write its dead letters: as if killed right after its batch.
-    pipeline = find_pipeline(ground.graph, "count")
+    pipeline = find_part(ground.graph, "count", Pipeline)
     query = start_query(ground.graph, pipeline, ground.site(threading.Event()), spark)
     try:
         ground.wait("the count", lambda: ground.table("counts") == {"a": 1})

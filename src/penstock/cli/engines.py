@@ -10,10 +10,9 @@ from typing import TypeAlias
 from penstock.backbone.site import Site
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Part, Pipeline, Service, Sink, Source
-from penstock.core.place import did_you_mean
-from penstock.errors import ConfigurationError, StuckError
+from penstock.errors import StuckError
 
-__all__ = ["STOP_GRACE", "Run", "find_parts", "run_engines", "run_parts"]
+__all__ = ["STOP_GRACE", "Run", "run_engines", "run_parts"]
 
 _LOOK_SECONDS = 0.2
 STOP_GRACE = timedelta(seconds=60)
@@ -23,20 +22,6 @@ Longer than ``penstock dev`` waits before it kills the process.
 """
 
 Run: TypeAlias = Callable[[Site], None]
-
-
-def find_parts(graph: Graph, names: Sequence[str]) -> list[Part]:
-    """Return the parts of these names, each once; ConfigurationError names all that are none."""
-    unknown = [name for name in names if graph.part(name) is None]
-    if unknown:
-        known = [part.name for part in graph.parts]
-        raise ConfigurationError(
-            f"{graph.app} has no part {', '.join(unknown)}",
-            code="part.unknown",
-            hint=did_you_mean(unknown[0], known),
-        )
-    wanted = set(names)
-    return [part for part in graph.parts if part.name in wanted]
 
 
 def run_parts(graph: Graph, parts: Sequence[Part], site: Site) -> None:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Literal, Self
 
+from penstock.core.status.rates import Rates
 from penstock.core.status.report import Counts, PartReport, PartState
 from penstock.errors import PenstockError
 from penstock.machine.process.whereabouts import whereabouts
@@ -49,7 +50,7 @@ class Progress:
         self._thread_at_work = 0
         self._complaint = ""
         self._detail: dict[str, str] = {}
-        self._reported = (clock(), Counts())
+        self._rates = Rates(clock())
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"report-{part}", daemon=True)
 
@@ -127,9 +128,7 @@ class Progress:
     def snapshot(self) -> PartReport:
         """Return the report of this moment; rates are those since the last one."""
         now, counts = self._clock(), self._counts
-        since, before = self._reported
-        seconds = max(now - since, 1e-6)
-        self._reported = (now, counts)
+        rate_in, rate_out = self._rates.since_last(counts, at=now)
         state, reason = self._condition(now)
         return PartReport(
             part=self._part,
@@ -138,8 +137,8 @@ class Progress:
             reason=reason,
             at=now,
             counts=counts,
-            rate_in=(counts.received - before.received) / seconds,
-            rate_out=(counts.written - before.written) / seconds,
+            rate_in=rate_in,
+            rate_out=rate_out,
             detail=self._detail,
         )
 

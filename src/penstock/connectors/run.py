@@ -5,12 +5,12 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from math import inf
 from time import monotonic
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from penstock.connectors.connector import LiveConnector, PositionedConnector, WritingConnector
 from penstock.core.graph.graph import Graph
+from penstock.core.graph.lookup import find_part
 from penstock.core.graph.parts import Sink, Source
-from penstock.core.place import did_you_mean
 from penstock.core.units import span_text
 from penstock.errors import ConfigurationError, StuckError
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from penstock.connectors.progress import Progress
 
 __all__ = ["run_sink", "run_source"]
-
-P = TypeVar("P", Source, Sink)
 
 _LOOK_SECONDS = 0.1
 
@@ -34,7 +32,7 @@ def run_source(graph: Graph, name: str, site: "Site") -> None:
     where Kafka stays away, StuckError where ``parse`` hangs when it is to stop: its thread is left
     behind, and the process has to end for it to end.
     """
-    source = _find(graph, name, Source)
+    source = find_part(graph, name, Source)
     _report_on(source, lambda progress: _read(graph, source, site, progress), site=site)
 
 
@@ -44,7 +42,7 @@ def run_sink(graph: Graph, name: str, site: "Site") -> None:
     Returns soon after ``site.stop`` is set, with everything that was read written. Reports and
     raises as :func:`run_source`.
     """
-    sink = _find(graph, name, Sink)
+    sink = find_part(graph, name, Sink)
     _report_on(sink, lambda progress: _write(graph, sink, site, progress), site=site)
 
 
@@ -114,15 +112,3 @@ def _supervise(run: Callable[[], None], *, site: "Site", progress: "Progress") -
                 " where they can be",
             )
     outcome.result()
-
-
-def _find(graph: Graph, name: str, kind: type[P]) -> P:
-    part = graph.part(name)
-    if isinstance(part, kind):
-        return part
-    names = [part.name for part in graph.parts if isinstance(part, kind)]
-    raise ConfigurationError(
-        f"{graph.app!r} has no {kind.__name__.lower()} {name!r}",
-        code="part.unknown",
-        hint=did_you_mean(name, names),
-    )

@@ -9,10 +9,9 @@ from time import monotonic
 
 from penstock.backbone.site import Site
 from penstock.core.graph.graph import Graph
+from penstock.core.graph.lookup import find_part
 from penstock.core.graph.parts import Service
-from penstock.core.place import did_you_mean
 from penstock.core.settings.settings import ServiceSettings
-from penstock.errors import ConfigurationError
 from penstock.services.worker.reporter import Reporter
 from penstock.services.worker.stalls import STOP_GRACE, stuck_error
 from penstock.services.worker.worker import Worker
@@ -31,7 +30,7 @@ def run_services(graph: Graph, names: Sequence[str], site: Site) -> None:
     """
     ended = threading.Event()
     inside = replace(site, stop=ended)
-    services = [_service(graph, name) for name in names]
+    services = [find_part(graph, name, Service) for name in names]
     workers = [Worker(graph, service, inside) for service in services]
     executor = ThreadPoolExecutor(max(1, len(services)), thread_name_prefix="service")
     running = {
@@ -71,15 +70,3 @@ def _supervise(
 def _run(worker: Worker, service: Service, site: Site) -> None:
     with Reporter(worker.work, worker.log, service, site):
         worker.run()
-
-
-def _service(graph: Graph, name: str) -> Service:
-    part = graph.part(name)
-    if isinstance(part, Service):
-        return part
-    names = [part.name for part in graph.parts if isinstance(part, Service)]
-    raise ConfigurationError(
-        f"{graph.app!r} has no service {name!r}",
-        code="part.unknown",
-        hint=did_you_mean(name, names) or f"its services are {', '.join(names) or 'none'}",
-    )

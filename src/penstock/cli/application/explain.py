@@ -61,7 +61,7 @@ def _explain(session: Session) -> None:
 def _chosen(graph: Graph, name: str | None) -> list[Part]:
     if name is None:
         return list(graph.parts)
-    from penstock.cli.engines import find_parts
+    from penstock.core.graph.lookup import find_parts
 
     filling = f"{name}.windows"
     return find_parts(graph, [filling if graph.find(name) and graph.part(filling) else name])

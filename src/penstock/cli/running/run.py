@@ -65,8 +65,9 @@ def _run(session: Session) -> int:
 def _run_until_stopped(session: Session) -> int:
     from penstock.backbone.declare import declare_application
     from penstock.backbone.site import Site
-    from penstock.cli.engines import find_parts, run_parts
+    from penstock.cli.engines import run_parts
     from penstock.cli.running.workers import plan_workers, run_workers
+    from penstock.core.graph.lookup import find_parts
 
     with stop_on_signals() as stop:
         # Before anything of the user's is loaded: whoever supervises may be gone at any time.

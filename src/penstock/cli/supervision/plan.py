@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from penstock.cli.engines import find_parts
 from penstock.core.graph.graph import Graph
+from penstock.core.graph.lookup import find_parts
 from penstock.core.graph.parts import Part, Source
 from penstock.errors import ConfigurationError
 

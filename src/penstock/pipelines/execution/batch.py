@@ -17,10 +17,10 @@ from penstock.backbone.topics.span import starts, stops
 from penstock.backbone.topics.topics import Topics
 from penstock.core.graph.data import Archive, Data, Lake, OnLog, Stream, Table
 from penstock.core.graph.graph import Graph
+from penstock.core.graph.lookup import find_part
 from penstock.core.graph.parts import Pipeline
 from penstock.core.status.report import Counts
 from penstock.core.topic import TopicSpec
-from penstock.pipelines.execution.engine import find_pipeline
 from penstock.pipelines.execution.plan import output_of
 from penstock.pipelines.gate.gate import refused
 from penstock.pipelines.gate.reading import (
@@ -75,7 +75,7 @@ def run_batch(
     is at the end of the range, a lake table as it is now. Dead letters also go to a separate topic.
     ``progress`` gets how many tasks of Spark are done, of those it knows of.
     """
-    pipeline = find_pipeline(graph, name)
+    pipeline = find_part(graph, name, Pipeline)
     letters = replace(graph.dead_letters, name=f"{graph.dead_letters.name}.replay.{label}")
     output = f"{pipeline.writes.name}.replay.{label}"
     late = replace(graph.late_records, name=f"{graph.late_records.name}.replay.{label}")

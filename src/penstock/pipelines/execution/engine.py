@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from penstock.backbone.site import Site
 from penstock.core.graph.graph import Graph
+from penstock.core.graph.lookup import find_part
 from penstock.core.graph.parts import Pipeline
-from penstock.core.place import did_you_mean
 from penstock.core.status.report import PartReport
 from penstock.errors import ConfigurationError
 from penstock.pipelines.execution.attempts import Attempts
@@ -20,7 +20,7 @@ from penstock.pipelines.lake.caretaker import caretaker
 from penstock.pipelines.spark.cluster import is_local, refuse_unshared
 from penstock.pipelines.spark.session import session
 
-__all__ = ["find_pipeline", "run_pipelines"]
+__all__ = ["run_pipelines"]
 
 _LOG = logging.getLogger("penstock.pipelines")
 _LOOK_SECONDS = 0.5
@@ -35,7 +35,7 @@ def run_pipelines(graph: Graph, names: Sequence[str], site: Site) -> None:
     after transient failures: see ``Attempts``. The lake tables that they write are maintained
     meanwhile.
     """
-    pipelines = [find_pipeline(graph, name) for name in names]
+    pipelines = [find_part(graph, name, Pipeline) for name in names]
     refuse_unshared(site.settings, pipelines)
     for pipeline in pipelines:
         site.report(
@@ -45,19 +45,6 @@ def run_pipelines(graph: Graph, names: Sequence[str], site: Site) -> None:
     with session(site.settings, site.places, name=f"{graph.app}.{names[0]}", held=held) as spark:
         _check_slots(spark, held)
         _run(graph, pipelines, site, spark)
-
-
-def find_pipeline(graph: Graph, name: str) -> Pipeline:
-    """Return the pipeline of this name; ConfigurationError where there is none."""
-    part = graph.part(name)
-    if isinstance(part, Pipeline):
-        return part
-    names = [each.name for each in graph.parts if isinstance(each, Pipeline)]
-    raise ConfigurationError(
-        f"{graph.app!r} has no pipeline {name!r}",
-        code="part.unknown",
-        hint=did_you_mean(name, names),
-    )
 
 
 def _check_slots(spark: SparkSession, held: int) -> None:

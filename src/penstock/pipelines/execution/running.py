@@ -16,6 +16,7 @@ from penstock.core.graph.data import Lake
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import RealTime
 from penstock.core.status.exposition import series
+from penstock.core.status.rates import Rates
 from penstock.core.status.report import PartReport, PartState
 from penstock.errors import PenstockError, TransientError
 from penstock.pipelines.checkpoint.files import Offsets, committed_offsets
@@ -89,7 +90,7 @@ class RunningPipeline:
         self._trouble = ""
         self._saved_at = -_SAVE_SECONDS
         self._guarded_at = time.monotonic()
-        self._before = (time.monotonic(), 0, 0)
+        self._rates = Rates(time.monotonic())
         self._standing = {"writes": "at least once"} if self._real_time else {}
         self._joins_seen = False
 
@@ -236,10 +237,8 @@ class RunningPipeline:
     def _filled(self, state: PartState, reason: str, *, lag: Offsets | None) -> PartReport:
         self._count_swept()
         counts = self._measures.counts()
-        then, received, written = self._before
-        now, at = time.monotonic(), time.time()
-        seconds = max(now - then, 1e-3)
-        self._before = (now, counts.received, counts.written)
+        rate_in, rate_out = self._rates.since_last(counts, at=time.monotonic())
+        at = time.time()
         metrics = self._measures.series(at)
         if not self._real_time and not isinstance(self.pipeline.writes, Lake):
             metrics["sink_task_seconds_total"] = self._run.sink.seconds
@@ -254,8 +253,8 @@ class RunningPipeline:
             reason=reason,
             counts=counts,
             lag=None if lag is None else sum(lag.values()) + self.histories.left,
-            rate_in=(counts.received - received) / seconds,
-            rate_out=(counts.written - written) / seconds,
+            rate_in=rate_in,
+            rate_out=rate_out,
             detail=self.histories.detail() | self._standing | self._measures.detail(at),
             metrics=metrics | self.histories.metrics(),
         )

@@ -30,6 +30,12 @@ from penstock.pipelines.checkpoint.files import Offsets
 from penstock.pipelines.gate.gate import refused
 from penstock.pipelines.gate.reading import OffsetRange, topic_rows
 from penstock.pipelines.gate.suspects import refused_records, suspicious_range
+from penstock.pipelines.gate.sweepranges import (
+    behind,
+    is_forgotten,
+    ranges_to_sweep,
+    starting_position,
+)
 
 __all__ = ["BATCH_RECORDS", "Found", "Letter", "Sweeper", "dead_letter"]
 
@@ -99,17 +105,9 @@ class Sweeper:
 
     def _follow(self, start: Offsets, end: Offsets, *, rejected: bool) -> None:
         position = self._begin()
-        skipped = any(position.get(at, 0) < offset for at, offset in start.items())
-        ahead = {at: offset for at, offset in end.items() if offset > position.get(at, 0)}
-        if ahead and (rejected or skipped):
-            for topic in {topic for topic, _ in ahead}:
-                over = {
-                    number: (position.get((name, number), 0), offset)
-                    for (name, number), offset in ahead.items()
-                    if name == topic
-                }
-                self._sweep(topic, over)
-        position |= ahead
+        for topic, over in ranges_to_sweep(position, start, end, rejected=rejected).items():
+            self._sweep(topic, over)
+        position |= {at: offset for at, offset in end.items() if offset > position.get(at, 0)}
 
     def save(self) -> None:
         """Make the position durable, so that the next start need not look at the past again."""
@@ -136,25 +134,17 @@ class Sweeper:
                 for topic in self._inputs
                 for number, span in topics.ends(topic).items()
             }
-            if any(high > low and at not in position for at, (low, high) in ends.items()):
-                position = self._written_before() | position
-            for at, (low, _) in ends.items():
-                position[at] = max(low, position.get(at, 0), self._after.get(at, 0))
-            self._position = position
+            if is_forgotten(position, ends):
+                position = behind(self._letters_written()) | position
+            self._position = starting_position(position, ends, self._after)
         return self._position
 
-    def _written_before(self) -> Offsets:
-        """Return the offsets behind the last letters: a cluster forgets positions after a while.
-
-        Letters are written in the order of each partition, so all before the last were looked at.
-        """
-        found: Offsets = {}
+    def _letters_written(self) -> Iterator[Coordinates]:
+        """Yield the records that its letters are about: a cluster forgets positions in time."""
         for record in LogReader(self._site.connection).read(self._into):
             part, place = self.origin(record)
             if part == self._pipeline.name and place.topic in self._inputs:
-                at = place.topic, place.partition
-                found[at] = max(found.get(at, 0), place.offset + 1)
-        return found
+                yield place
 
     def origin(self, record: LogRecord) -> tuple[str, Coordinates]:
         """Return by which part, and for which record, something was written."""

@@ -19,13 +19,13 @@ from penstock.backbone.site import Site
 from penstock.backbone.topics.topics import Topics
 from penstock.core.graph.data import Archive, Data, Lake, Stream
 from penstock.core.graph.graph import Graph
+from penstock.core.graph.lookup import find_part
 from penstock.core.graph.parts import Pipeline, RealTime
 from penstock.errors import ConfigurationError, TransientError
 from penstock.machine.locks import FileLock
 from penstock.pipelines.checkpoint.files import Files, Offsets, committed_offsets, offsets_of
 from penstock.pipelines.checkpoint.generations import Generations, Standing
 from penstock.pipelines.checkpoint.progress import recent_progress
-from penstock.pipelines.execution.engine import find_pipeline
 from penstock.pipelines.execution.plan import Run, checkpoint_of, prepared_query, program_of
 from penstock.pipelines.history.history import Histories
 from penstock.pipelines.history.settling import Settling
@@ -70,7 +70,7 @@ def refuse_rebuild(graph: Graph, name: str, *, append: bool) -> Pipeline:
             code="rebuild.not-a-pipeline",
             hint=f"to restart a service from its input: penstock reset --part {name}",
         )
-    pipeline = find_pipeline(graph, name)
+    pipeline = find_part(graph, name, Pipeline)
     data = pipeline.writes
     if isinstance(pipeline.trigger, RealTime):
         raise ConfigurationError(
