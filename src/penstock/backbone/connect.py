@@ -25,7 +25,7 @@ _ANSWER_LIMIT = timedelta(seconds=10)
 def connected(
     settings: Settings, places: Places, *, note: Callable[[str], None] = lambda _: None
 ) -> Iterator[Connection]:
-    """Give a connection to the configured cluster, which answers.
+    """Give a connection to the configured cluster, once it answers.
 
     The embedded broker is started, or joined if it runs, and given up at the end. ``note`` gets a
     line when something takes time. Raises ConfigurationError (``kafka.unreachable``) if a cluster

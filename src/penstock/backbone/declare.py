@@ -1,4 +1,4 @@
-"""Everything an application needs of the log, declared: its topics and its schemas."""
+"""Declare what an application needs on the log: its topics and its schemas."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Declared:
 
     @property
     def nothing(self) -> bool:
-        """Whether all was there already."""
+        """Whether everything existed already."""
         return not self.topics and not self.schemas
 
 
@@ -87,7 +87,7 @@ def schema_versions(entry: Mapping[str, Any] | None) -> list[Schema]:
 
 
 def _refusals(earlier: Sequence[Schema], new: Schema) -> list[str]:
-    """Say what forbids the new schema, each once, with the version that it cannot read."""
+    """Return the reasons against the new schema, each once, with the version it cannot read."""
     found: dict[str, int] = {}
     for number, old in enumerate(earlier, start=1):
         for why in refusals(old, new):

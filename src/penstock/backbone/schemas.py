@@ -19,7 +19,7 @@ SCHEMA_TOPIC = TopicSpec(
 
 
 class SchemaRegistry:
-    """Schemas by topic; the last one put is the one that holds.
+    """Schemas by topic; the last one written is valid.
 
     The topic is small (one record for each stream) and is read whole each time, so an answer is
     never older than the question. Whether a schema may follow another is not decided here.
@@ -46,11 +46,11 @@ class SchemaRegistry:
         return self.all().get(topic)
 
     def put(self, topic: str, schema: Mapping[str, Any]) -> None:
-        """Make a schema the one that holds; when this returns every reader sees it."""
+        """Write the valid schema of a topic; when this returns every reader sees it."""
         self.put_all({topic: schema})
 
     def put_all(self, schemas: Mapping[str, Mapping[str, Any]]) -> None:
-        """Put several schemas at once."""
+        """Write several schemas at once."""
         self._write(
             {
                 topic: msgspec.json.encode(dict(each), order="sorted")

@@ -1,4 +1,4 @@
-"""What a running part is given: where it stands and how it speaks."""
+"""What a running part receives: settings, places, the connection, and where to report."""
 
 import threading
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The log while parts run: an embedded broker is started again when it dies."""
+"""Guard the embedded broker while parts run: start it again when it dies."""
 
 import threading
 import time
@@ -21,7 +21,7 @@ _RETRY = timedelta(seconds=5)
 
 
 class Log:
-    """The connection, and how the broker behind it is."""
+    """The connection, and the state of its broker."""
 
     def __init__(self, connection: "Connection", status: Callable[[], str]) -> None:
         self.connection = connection
@@ -29,7 +29,7 @@ class Log:
 
     @property
     def status(self) -> str:
-        """Return where the log is and how it is, in a few words."""
+        """Return the address and state of the broker, in a few words."""
         return self._status()
 
 
@@ -41,7 +41,7 @@ def guarded_log(
     note: Callable[[str], None],
     starting: Callable[[str], None] | None = None,
 ) -> Iterator[Log]:
-    """Give the log; an embedded broker is started, watched, and given up at the end.
+    """Give the connection; an embedded broker is started, supervised, and released at the end.
 
     ``note`` hears what happens to it, and ``starting`` that it is started, if that is told apart.
     """
@@ -63,7 +63,7 @@ def guarded_log(
 
 
 class Guarded(Protocol):
-    """What is looked after."""
+    """What is supervised."""
 
     @property
     def bootstrap(self) -> str:
@@ -77,9 +77,9 @@ class Guarded(Protocol):
 
 
 class Guard:
-    """Looks after the broker in a thread of its own: starting it again takes seconds.
+    """Supervise the broker in a separate thread, because a restart takes seconds.
 
-    Whatever goes wrong is told and tried again, also that this process has no file left.
+    Every failure is reported and retried, even a lack of file descriptors.
     """
 
     def __init__(
@@ -99,16 +99,16 @@ class Guard:
         self._thread = threading.Thread(target=self._run, name="broker-guard", daemon=True)
 
     def start(self) -> None:
-        """Begin to look after it."""
+        """Start supervising."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Look after it no more."""
+        """Stop supervising."""
         self._stop.set()
         self._thread.join()
 
     def status(self) -> str:
-        """Return how it is, in a few words."""
+        """Return its state, in a few words."""
         if (down_at := self._down_at) is None:
             return f"broker running at {self._bootstrap}"
         seconds = time.monotonic() - down_at

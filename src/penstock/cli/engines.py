@@ -1,4 +1,4 @@
-"""The parts of an application in this process: each engine in a thread, ending together."""
+"""Run parts of an application in this process: each engine in a thread; they end together."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ __all__ = ["STOP_GRACE", "Run", "run_engines", "run_parts"]
 
 _LOOK_SECONDS = 0.2
 STOP_GRACE = timedelta(seconds=60)
-"""What engines get to stop beyond the services' own time: Spark gives up a batch, and its JVM ends.
+"""Extra time for engines to stop, beyond that of services: Spark abandons a batch, its JVM ends.
 
 Longer than ``penstock dev`` waits before it kills the process.
 """
@@ -67,7 +67,7 @@ def _stuck(engines: Sequence["_Engine"], left: Sequence["_Engine"], limit: timed
 
 
 class _Engine(threading.Thread):
-    """One engine at work; what it raises is kept for whoever waits."""
+    """One running engine; it keeps what the engine raises."""
 
     def __init__(self, run: Run, site: Site, *, name: str) -> None:
         super().__init__(name=name, daemon=True)

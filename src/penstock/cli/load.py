@@ -1,4 +1,4 @@
-"""Loading an application by the name a person gives it.
+"""Load an application by the name that the user gives.
 
 ``APP`` is a Python file, a directory with an ``app.py``, or a module; ``:variable`` behind any of
 them names the application where there are several.

@@ -1,4 +1,4 @@
-"""The parser of the command line, the way to each verb, and what an error looks like.
+"""Parse the command line, run the verb, and show errors.
 
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 130 interrupted.
 """
@@ -64,7 +64,7 @@ _CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says which word was probably meant. A verb's module is imported when it is used."""
+    """A parser that suggests the nearest word, and imports a verb's module on use."""
 
     verb: Verb | None = None
 
@@ -119,7 +119,7 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
 
 def _guarded(run: Callable[[], int], terminal: Terminal, *, debug: bool) -> int:
-    """Return what a run returns, and end with words where it ends with an exception."""
+    """Return the exit code of a run, and turn exceptions into messages."""
     try:
         return run()
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""What is wrong with an application's file that does not import, without a traceback.
+"""Find the problems of an application file that cannot be imported, without a traceback.
 
 Python stops at the first statement that raises. Here the file is run again, statement by
 statement: what one raises is kept as a problem, and the others go on. A statement that fails only

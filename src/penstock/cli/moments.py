@@ -1,4 +1,4 @@
-"""Where a range of the log begins or ends, and how long a time is, as people write it."""
+"""Read the beginning and end of a range, and durations, as users write them."""
 
 from argparse import ArgumentTypeError
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What every verb works with: its arguments, the terminal, the configuration, the log."""
+"""What every verb uses: its arguments, the terminal, the configuration, the connection."""
 
 import os
 from argparse import Namespace
@@ -52,7 +52,7 @@ class Session:
 
     @cached_property
     def places(self) -> Places:
-        """Where this run keeps things: made, and closed to other users.
+        """The directories of this run, created and closed to other users.
 
         So is whatever the run makes, unless the lake, checkpoints or state are elsewhere: there
         others may be meant to read.
@@ -110,7 +110,7 @@ class Session:
     def _patient(
         self, opened: Callable[[Note], AbstractContextManager["Connection"]]
     ) -> Iterator["Connection"]:
-        """Say that a broker is started only where it takes a while: joining one is no news."""
+        """Report the start of a broker only if it takes a while; joining one is not reported."""
         timers: list[Timer] = []
 
         def note(text: str) -> None:

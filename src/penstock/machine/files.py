@@ -1,4 +1,4 @@
-"""Files that are either there in full or not at all."""
+"""Files that are written completely or not at all."""
 
 import os
 import tempfile

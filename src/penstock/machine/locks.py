@@ -1,4 +1,4 @@
-"""Locks between processes that the kernel drops when their holder dies, however it dies."""
+"""Locks between processes. The kernel releases them when their holder dies."""
 
 import fcntl
 import os
@@ -60,7 +60,7 @@ class FileLock:
         return True
 
     def release(self) -> None:
-        """Let go of the lock; nothing happens if it is not held."""
+        """Release the lock; nothing happens if it is not held."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -87,7 +87,7 @@ class FileLock:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Let go of the lock."""
+        """Release the lock."""
         self.release()
 
 

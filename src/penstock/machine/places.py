@@ -23,7 +23,7 @@ class Places:
 
     @property
     def checkpoints(self) -> Path:
-        """Where pipelines keep how far they are."""
+        """The checkpoints of pipelines."""
         return self.home / "checkpoints"
 
     @property
@@ -38,12 +38,12 @@ class Places:
 
     @property
     def runs(self) -> Path:
-        """One file for each command that runs parts now."""
+        """One file for each command that is running parts."""
         return self.home / "runs"
 
     @property
     def state(self) -> Path:
-        """What services keep locally; it can be rebuilt from topics."""
+        """The local state of services; it can be rebuilt from topics."""
         return self.home / "state"
 
 

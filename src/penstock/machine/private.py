@@ -7,7 +7,7 @@ from pathlib import Path
 __all__ = ["OWNER_ONLY", "make_private", "open_private"]
 
 OWNER_ONLY = 0o077
-"""The umask under which whatever is made is for its owner alone."""
+"""The umask for files that only their owner may read."""
 
 _DIRECTORY, _FILE = 0o700, 0o600
 _OURS = frozenset(
@@ -17,9 +17,9 @@ _OURS_BEGIN = ("rebuild-", "node-", "broker.json", "start.lock", ".")
 
 
 def make_private(directory: Path) -> str:
-    """Make a directory, or close one that others may enter; return what is to be told, if anything.
+    """Make a directory, or close one that others may enter; return a message, or an empty text.
 
-    A directory that holds other things than ours is left as it is: those of ours in it are closed.
+    If the directory also holds files that are not ours, only our own directories in it are closed.
     OSError where it cannot be made.
     """
     directory.mkdir(mode=_DIRECTORY, parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def make_private(directory: Path) -> str:
 
 
 def open_private(path: Path) -> int:
-    """Open a file of our own to be written and read, made for its owner alone; return it."""
+    """Open a file for writing and reading, created for its owner alone; return its descriptor."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE)
 
 

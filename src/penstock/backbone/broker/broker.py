@@ -59,10 +59,11 @@ class EmbeddedBroker:
         self._lock = threading.RLock()
 
     def start(self, *, timeout: timedelta = _START_LIMIT) -> Self:
-        """Become an owner and return when the brokers answer; at once if this owns them already.
+        """Become an owner, and return when the brokers answer.
 
-        Raises ConfigurationError with the end of the broker's log (``broker.*``), or what the
-        broker lacks (``java.missing``, ``jars.missing``).
+        If this object is an owner already, it returns at once. Raises ConfigurationError with the
+        end of the broker's log (``broker.*``), or what the broker lacks (``java.missing``,
+        ``jars.missing``).
         """
         deadline = time.monotonic() + timeout.total_seconds()
         with self._lock, self._turn(deadline):
@@ -153,7 +154,7 @@ class EmbeddedBroker:
 
     @contextmanager
     def _turn(self, deadline: float) -> Iterator[None]:
-        """Let one process at a time start brokers here; say what is wrong with the directory."""
+        """Let one process at a time start brokers here; raise if the directory cannot be used."""
         try:
             make_private(self.directory)
             with FileLock(self.directory / "start.lock") as lock:
@@ -182,7 +183,7 @@ class EmbeddedBroker:
     def _bring_up(
         self, nodes: tuple[BrokerNode, ...], plan: ClusterPlan, deadline: float
     ) -> ClusterPlan:
-        """Start what does not run; return the plan, whose ports may be others now."""
+        """Start the brokers that do not run; return the plan, whose ports may have changed."""
         for node in nodes:
             node.kept.end_orphan()
         if any(node.kept.running() for node in nodes) or nodes[0].kept.owned_by_others():
@@ -226,7 +227,7 @@ class EmbeddedBroker:
 
     @staticmethod
     def _let_go(nodes: tuple[BrokerNode, ...]) -> None:
-        """Give up every broker, then wait for those that stop because of it."""
+        """Give up ownership of every broker, then wait for those that stop."""
         stopping = [node for node in nodes if node.kept.disown()]
         for node in stopping:
             node.kept.wait_until_stopped(timeout=_STOP_LIMIT)

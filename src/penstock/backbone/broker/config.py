@@ -1,4 +1,4 @@
-"""What the embedded brokers are told: who they are, where they listen, how they are sized."""
+"""The configuration of the embedded brokers: identity, listeners, sizes."""
 
 from pathlib import Path
 

@@ -59,7 +59,7 @@ class BrokerNode:
 
     @property
     def directory(self) -> Path:
-        """Everything of this broker."""
+        """The directory of this broker."""
         return self.cluster_directory / f"node-{self.number}"
 
     @property
@@ -95,7 +95,7 @@ class BrokerNode:
             self.kept.wait_until_stopped(timeout=_DEATH_LIMIT)
 
     def failure(self, problem: str = "did not start") -> ConfigurationError:
-        """Return the error for a broker that is not up, with the end of what it said."""
+        """Return the error for a broker that is not up, with the end of its output."""
         said = [*last_lines(self.kept.output, count=_LINES_SHOWN), *self._log_end()]
         code, why = "broker.failed", ""
         if shutil.disk_usage(self.directory).free < _FULL_DISK_BYTES:
@@ -170,7 +170,7 @@ class BrokerNode:
 
 
 def _environment() -> dict[str, str]:
-    """Return what the JVM sees: not our own settings, nor anything else that may be a secret."""
+    """Return the JVM's environment, without our own settings and anything that may be a secret."""
     return {
         name: value
         for name, value in os.environ.items()

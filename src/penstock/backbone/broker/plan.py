@@ -39,7 +39,7 @@ class ClusterPlan:
         return ",".join(f"{LOOPBACK}:{node.port}" for node in self.nodes)
 
     def write(self, directory: Path) -> None:
-        """Keep the plan in the directory it is of."""
+        """Store the plan in its directory."""
         write_atomically(directory / _PLAN_FILE, json.dumps(asdict(self), indent=2) + "\n")
 
     def moved(self) -> Self:

@@ -1,4 +1,4 @@
-"""Calls to the cluster that every one ends: with an answer, or with an error after the timeout."""
+"""Calls to the cluster that always end: with an answer, or with an error after the time-out."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -38,10 +38,10 @@ _PASSING = frozenset(
         KafkaError.UNKNOWN_LEADER_EPOCH,
     }
 )
-"""What a broker says while it is taking up the work of another, or starting its own."""
+"""Errors of a broker that is starting, or taking over the work of another."""
 _ASK_AGAIN_SECONDS = 0.05
 _GRACE = 2.0
-"""Seconds beyond the request's own timeout before an answer is given up."""
+"""Seconds beyond the request's own time-out until we stop waiting for an answer."""
 
 
 def topic_partitions(offsets: Offsets) -> list[TopicPartition]:
@@ -57,7 +57,7 @@ class Replicas(NamedTuple):
 
 
 class Admin:
-    """The cluster's own business: metadata, offsets, and whatever returns futures."""
+    """Administrative calls: metadata, offsets, and everything that returns futures."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -106,9 +106,9 @@ class Admin:
         return {name: self.answer(future, doing=doing) for name, future in futures.items()}
 
     def ask(self, question: "Callable[[], Mapping[K, Future[T]]]", *, doing: str) -> dict[K, T]:
-        """Return the answers to a question that may be asked again.
+        """Return the answers to a request that may be repeated.
 
-        It is, until the timeout, while a leader or a coordinator is only just taking up its work.
+        It is repeated, until the time-out, while a leader or a coordinator is starting.
         """
         deadline = time.monotonic() + self.timeout
         while True:

@@ -1,4 +1,4 @@
-"""How a client reaches the cluster, in the words of both client libraries."""
+"""How a client reaches the cluster, as settings of both client libraries."""
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -40,7 +40,7 @@ class Connection:
             )
 
     def within(self, limit: timedelta) -> Self:
-        """Return the connection for calls that wait no longer than this."""
+        """Return the connection with this time-out for its calls."""
         return replace(self, settings=replace(self.settings, request_timeout=limit))
 
     def client_config(self) -> dict[str, Any]:

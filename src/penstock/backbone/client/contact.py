@@ -63,10 +63,10 @@ def take(source: Source[M], *, count: int, timeout: float) -> list[M]:
 
 
 def within(call: Callable[[], T], *, timeout: float) -> T:
-    """Return what a call gives, or raise TimeoutError and leave it to end by itself.
+    """Return the result of a call, or raise TimeoutError and abandon the call.
 
-    For the few calls of the client that have no timeout of their own. They run in a thread that
-    does not keep the process alive.
+    This is for the few calls of the client without a time-out. They run in a thread that does not
+    keep the process alive.
     """
     outcome: Future[T] = Future()
 

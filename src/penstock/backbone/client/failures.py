@@ -1,4 +1,4 @@
-"""What the Kafka client reports, in the families of ``penstock.errors``.
+"""Turn the errors of the Kafka client into the families of ``penstock.errors``.
 
 The family says who must act: an unreachable cluster may come back (transient), a refused login
 will not (configuration), a record that is too large is the record's own trouble (data).

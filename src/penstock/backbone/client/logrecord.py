@@ -18,7 +18,7 @@ Headers: TypeAlias = Sequence[tuple[str, str | bytes | None]]
 
 
 class RawRecord(Protocol):
-    """A record as the client hands it over: every part is a call, nothing is copied.
+    """A record as the client returns it: every part is a call, nothing is copied.
 
     What hot loops read: a :class:`LogRecord` costs 0.6 µs, these calls 20 ns each.
     """

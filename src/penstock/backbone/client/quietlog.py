@@ -1,4 +1,4 @@
-"""A log that says the same thing seldom: the Kafka client repeats itself many times a second."""
+"""A log that limits repetitions: the Kafka client repeats itself many times a second."""
 
 import logging
 import re
@@ -11,7 +11,7 @@ __all__ = ["Seldom", "same_text"]
 INTERVAL_SECONDS = 30.0
 """The same text is written no more often."""
 MAX_TEXTS = 200
-"""So many texts are remembered; the oldest is forgotten first."""
+"""The number of texts that are remembered; the oldest is forgotten first."""
 
 _VARYING = re.compile(r"\d+ms|(?<=#)(?:producer|consumer)-\d+|\d+ identical error\(s\)")
 

@@ -102,7 +102,7 @@ class Consumer:
         return cast("list[RawRecord]", records)
 
     def commit(self, offsets: Offsets) -> None:
-        """Make these the group's offsets, and wait until they are.
+        """Commit these offsets for the group, and wait for the result.
 
         Inside the listener they are only handed in, before anything else is said to the group: who
         gets the partitions next sees them, or reads the same records again.
@@ -294,7 +294,7 @@ class Consumer:
             self._in_listener = False
 
     def _check(self, messages: list[Message]) -> None:
-        """Raise what went wrong; the end of a partition is news, not an error."""
+        """Raise the error in a message; the end of a partition is not an error."""
         for message in messages:
             error = message.error()
             if error is None:
@@ -314,7 +314,7 @@ class Consumer:
             raise self._failure(error, doing=f"reading {partition[0]}[{partition[1]}]")
 
     def _pass_gaps(self) -> None:
-        """Go on behind records that were wanted next and are gone, where that is allowed."""
+        """Skip records that were next and are gone, if that is allowed."""
         while self._gaps:
             partition, wanted = self._gaps.popitem()
             low, high = self._admin.ends([partition])[partition]
@@ -324,13 +324,13 @@ class Consumer:
             self.seek({partition: low})
 
     def _skip(self, partition: Partition, *, wanted: int, low: int) -> None:
-        """Leave out what retention has deleted, where that is allowed."""
+        """Skip what retention has deleted, if that is allowed."""
         if not self._skips:
             raise trimmed(partition, wanted=wanted, low=low, group=self._group)
         self._listener.on_skipped(partition, wanted, low)
 
     def _require_life(self) -> None:
-        """Refuse to call a client that is still in a call without end: it would block for ever."""
+        """Refuse to call a client that is stuck in a call, because that would block for ever."""
         if self._dead:
             raise TransientError(
                 f"the consumer of group {self._group} has lost the cluster; create a new one",
@@ -342,7 +342,7 @@ class Consumer:
 
 
 def _log_refused(error: KafkaError | None, offsets: Sequence[TopicPartition]) -> None:
-    """Log offsets that were handed in while partitions moved, and refused: they are read again."""
+    """Log offsets whose commit was refused while partitions moved: they are read again."""
     for at in offsets:
         if refused := error or at.error:
             LOG.info("offset %s of %s[%s]: %s", at.offset, at.topic, at.partition, refused.str())

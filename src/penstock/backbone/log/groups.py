@@ -1,4 +1,4 @@
-"""Consumer groups seen from outside: who is in them, and how far behind they are."""
+"""Consumer groups seen from outside: their members and their lag."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -18,7 +18,7 @@ _RESPONSE_FRAME_BYTES = 1 << 20
 
 
 def _ignore(*_: Any) -> None:
-    """Do nothing: what a listener does that is not given."""
+    """Do nothing: the default of a callback."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Membership:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listener:
-    """What is called, inside ``consume`` and ``close``, when partitions come and go.
+    """Callbacks for partitions that come and go; they run inside ``consume`` and ``close``.
 
     ``before_assign`` gets the new partitions before the group's offsets are read, which wait for
     transactions of former owners; ``on_unread`` those of them that the group has no offset for;

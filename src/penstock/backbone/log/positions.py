@@ -122,7 +122,7 @@ class PositionReader:
             time.sleep(_LOOK_INTERVAL)
 
     def close(self) -> None:
-        """Let go of the client."""
+        """Release the client."""
         self._consumer.close()
 
 

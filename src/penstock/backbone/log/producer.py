@@ -84,7 +84,7 @@ class Producer:
         return self._sender.trouble()
 
     def discard(self) -> None:
-        """Forget all records that still wait: nobody will ask what became of them."""
+        """Forget all records that still wait; nobody needs their results."""
         self._sender.discard()
 
     def close(self) -> None:

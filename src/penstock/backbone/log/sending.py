@@ -1,4 +1,4 @@
-"""Hands records to the Kafka client: bounded, idempotent, with every failed delivery kept.
+"""Pass records to the Kafka client: bounded, idempotent, with every failed delivery kept.
 
 Shared by the producer and the transactional producer; they decide what a failure means.
 """
@@ -41,7 +41,7 @@ _PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendLimits:
-    """How much may wait to be sent, and for how long."""
+    """How many records may wait to be sent, and for how long."""
 
     records: int = 100_000
     queued_bytes: int = 64 << 20
@@ -76,7 +76,7 @@ class Deliveries:
         return bool(self._kept)
 
     def report(self, error: KafkaError | None, message: Message) -> None:
-        """Take note of one delivery (the client's ``on_delivery``)."""
+        """Record one delivery (the client's ``on_delivery``)."""
         if error is None or error.code() in _PURGED:
             return
         self._count += 1

@@ -1,4 +1,4 @@
-"""Where a member of a group starts in partitions that it is given."""
+"""Where a member of a group starts in the partitions that it is assigned."""
 
 from dataclasses import dataclass, field
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Writes records and moves positions in transactions: all of it happens, or none.
+"""Write records and move positions in transactions: all of it happens, or none.
 
 The Kafka client cannot tell what became of a transaction call that timed out. Such a producer is
 dead: it is never used again, its user makes a new one with the same id (which ends whatever the
@@ -202,7 +202,7 @@ class TransactionalProducer:
             raise self._ended(cause(error), doing=f"{doing} {self.transactional_id!r}") from error
 
     def _ended(self, error: KafkaError, *, doing: str) -> PenstockError:
-        """Bring the producer into the state that the error leaves, and return what to raise."""
+        """Put the producer into the state that the error leaves, and return the error to raise."""
         undelivered = self._sender.deliveries.failure()
         named = failure(error, doing=doing, bootstrap=self._bootstrap)
         if error.fatal() or isinstance(named, FencedError):

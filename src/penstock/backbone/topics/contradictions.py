@@ -36,7 +36,7 @@ class Difference:
     obstacle: str = ""
 
     def __str__(self) -> str:
-        """Return both sides on one line, in people's units."""
+        """Return both sides on one line, in readable units."""
         declared = _readable(self.setting, self.declared)
         existing = _readable(self.setting, self.existing)
         why = f"; {self.obstacle}" if self.obstacle else ""

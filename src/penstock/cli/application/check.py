@@ -46,7 +46,7 @@ def _check(session: Session) -> int:
 
 
 def _without_spark(graph: Graph) -> list[Problem]:
-    """Return what keeps the pipelines from running in this Python, as one problem."""
+    """Return the problem that keeps pipelines from running in this Python, if there is one."""
     pipelines = [part for part in graph.parts if part.kind == "pipeline"]
     missing = missing_spark_packages()
     if not pipelines or not missing:
@@ -57,7 +57,7 @@ def _without_spark(graph: Graph) -> list[Problem]:
 
 
 def _configured_wrongly(session: Session) -> list[Problem]:
-    """Return what keeps the configuration from being read, as one problem."""
+    """Return the problem that keeps the configuration from being read, if there is one."""
     try:
         _ = session.loaded
     except ConfigurationError as error:

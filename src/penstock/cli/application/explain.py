@@ -1,4 +1,4 @@
-"""``penstock explain``: what the parts of an application compute, where, how and why so."""
+"""``penstock explain``: what the parts of an application compute, where, how and why."""
 
 import argparse
 from collections.abc import Iterator

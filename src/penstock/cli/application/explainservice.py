@@ -1,4 +1,4 @@
-"""What ``penstock explain`` says of a service: what it keeps, how it runs, what errors lead to."""
+"""``penstock explain`` for a service: its state, its concurrency, its reactions to errors."""
 
 from collections.abc import Iterator
 from typing import Any, get_args

@@ -1,4 +1,4 @@
-"""``penstock dead-letters``: what an application could not use, why, and where it stood."""
+"""``penstock dead-letters``: the records that an application could not use, and why."""
 
 import argparse
 from collections import deque

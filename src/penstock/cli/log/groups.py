@@ -1,4 +1,4 @@
-"""``penstock groups``: consumer groups, their members and how far behind they are."""
+"""``penstock groups``: consumer groups, their members and their lag."""
 
 import argparse
 from typing import Any

@@ -40,7 +40,7 @@ class _Rejected:
 
 
 class _Rejects:
-    """The lines that were not sent: counted, the first ones kept to be shown, all in a file."""
+    """The lines that were not sent: counted, the first ones displayed, all saved in a file."""
 
     def __init__(self, file: IO[bytes] | None) -> None:
         self.count = 0

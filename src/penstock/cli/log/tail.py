@@ -96,7 +96,7 @@ def _start(arguments: argparse.Namespace) -> Start:
 
 
 def _limited(found: Iterator[Shown], arguments: argparse.Namespace) -> Iterator[Shown]:
-    """Give as many as are asked for: the first, or the newest where no start was given."""
+    """Give the requested number of records: the first, or the newest if no start was given."""
     if arguments.limit is None or arguments.start is not None or arguments.follow:
         return islice(found, arguments.limit)
     numbered = ((_written_at(shown), number, shown) for number, shown in enumerate(found))

@@ -35,7 +35,7 @@ _PACKAGES = ("penstock", "confluent-kafka", "msgspec")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check found, and the command that mends it."""
+    """What one check found, and the command that fixes it."""
 
     check: str
     state: Literal["ok", "warn", "missing"]

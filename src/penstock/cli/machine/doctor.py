@@ -1,4 +1,4 @@
-"""``penstock doctor``: what is there, what is missing, and the command that mends it."""
+"""``penstock doctor``: what is installed, what is missing, and the command that fixes it."""
 
 import argparse
 

@@ -1,4 +1,4 @@
-"""``penstock jars``: what runs on Java, brought into the cache and verified."""
+"""``penstock jars``: download jars into the cache and verify them."""
 
 import argparse
 

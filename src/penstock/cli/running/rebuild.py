@@ -1,4 +1,4 @@
-"""``penstock rebuild``: a pipeline computed anew from the log, and put in the place of the old."""
+"""``penstock rebuild``: recompute a pipeline from the log and replace its output."""
 
 import argparse
 from typing import TYPE_CHECKING

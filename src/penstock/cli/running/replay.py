@@ -1,4 +1,4 @@
-"""``penstock replay``: a part over a range of the past, into a place of its own."""
+"""``penstock replay``: run a part over a range of the past, into an output of its own."""
 
 import argparse
 import threading

@@ -1,4 +1,4 @@
-"""``penstock reset``: a service begins anew, its state rebuilt from its input."""
+"""``penstock reset``: restart a service at the beginning of its input, and rebuild its state."""
 
 import argparse
 

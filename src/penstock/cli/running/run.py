@@ -23,7 +23,7 @@ from penstock.machine.process.lifeline import watch_lifeline
 __all__ = ["MAX_WORKERS", "register"]
 
 MAX_WORKERS = 64
-"""So many processes of a service may run on one host."""
+"""The most processes of a service on one host."""
 
 _LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
@@ -154,7 +154,7 @@ class _JsonReports:
                 self._stop.set()
 
     def close(self) -> None:
-        """Write no more; a thread that outlives the run must not write to another file."""
+        """Stop writing; a thread that outlives the run must not write to another file."""
         with self._lock:
             if self._file is not None:
                 os.close(self._file)

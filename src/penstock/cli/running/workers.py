@@ -19,7 +19,7 @@ __all__ = ["plan_workers", "run_workers"]
 
 _LOOK_SECONDS = 0.1
 _GRACE = timedelta(seconds=10)
-"""What the processes get beyond the services' own time to stop."""
+"""Extra time for the processes to stop, beyond that of the services."""
 _REPORTS_WAITING = 10_000
 
 

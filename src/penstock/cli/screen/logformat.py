@@ -1,4 +1,4 @@
-"""What is logged, and what a thread dies of, as people may read it: printable, without secrets."""
+"""Format log records and uncaught exceptions: printable, without secrets."""
 
 import logging
 import threading

@@ -1,6 +1,6 @@
-"""How far long work is: a bar on a terminal, a line now and then elsewhere.
+"""Show the progress of long work: a bar on a terminal, a line now and then elsewhere.
 
-The time that is left is told only when there is a rate; before, it is "unknown".
+The time left is shown once there is a rate; before that it is "unknown".
 """
 
 import time
@@ -68,7 +68,7 @@ def progress_bar(
 
 
 def progress_text(estimate: Estimate, *, unit: str) -> str:
-    """Return how far it is, how fast, and how long it still takes, in one line."""
+    """Return progress, rate and time left in one line."""
     total = count_text(estimate.total) if estimate.total else "an unknown number of"
     whole = f"{count_text(estimate.done)} of {total} {unit}"
     rate = "" if estimate.rate is None else f", {rate_text(estimate.rate)}"

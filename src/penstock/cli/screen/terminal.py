@@ -1,4 +1,4 @@
-"""What a command says: data on standard output, everything else on standard error.
+"""The output of a command: data on standard output, everything else on standard error.
 
 On a terminal tables have borders and colours, elsewhere they are lines with tabs. ``NO_COLOR`` is
 honoured. The drawing library is imported only when something is drawn.

@@ -1,1 +1,1 @@
-"""How running parts are: collected, drawn, and served over HTTP."""
+"""The status of running parts: collected, drawn, and served over HTTP."""

@@ -21,7 +21,7 @@ STYLES = {
     "restarting": "bold red",
     "failed": "bold red",
 }
-"""How states look on a terminal."""
+"""The styles of states on a terminal."""
 
 
 def drawn(overview: Overview, now: datetime, *, troubles: bool) -> Any:

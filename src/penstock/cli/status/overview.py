@@ -16,14 +16,14 @@ from penstock.machine.process.registry import Entry, Registry
 __all__ = ["Overview", "Unanswered", "look"]
 
 _ASK_SECONDS = 3.0
-"""How long a running command may take to answer; it answers from memory."""
+"""How long a run may take to answer; it answers from memory."""
 _ASKED_AT_ONCE = 16
 _MOST_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """A command that lives and does not say how its parts are."""
+    """A running command that does not answer."""
 
     entry: Entry
     why: str
@@ -54,7 +54,7 @@ class Overview:
         )
 
     def troubles(self) -> Iterator[str]:
-        """Yield a line for everything that is not well."""
+        """Yield a line for each part or run that is not well."""
         for run in self.runs:
             for part in run.parts:
                 if not part.healthy:

@@ -1,4 +1,4 @@
-"""How parts are, over HTTP, on the loopback address: ``/metrics``, ``/health``, ``/status``."""
+"""Serve the status over HTTP on the loopback address: ``/metrics``, ``/health``, ``/status``."""
 
 import socket
 from collections.abc import Callable, Collection

@@ -24,9 +24,9 @@ from penstock.machine.ports import LOOPBACK
 __all__ = ["LOOPBACK_NAMES", "Answer", "PageServer", "answered"]
 
 CONNECTIONS = 32
-"""So many are open at once."""
+"""The most connections that are open at once."""
 REQUEST_SECONDS = 5.0
-"""How long a connection may take, all in all."""
+"""How long a connection may take in total."""
 HEAD_BYTES = 8 << 10
 """The request line and the headers of one request."""
 LOOPBACK_NAMES = frozenset({LOOPBACK, "localhost", "::1"})
@@ -35,7 +35,7 @@ _HEAD = "HEAD"
 _HEAD_END = b"\r\n\r\n"
 _WORDS = 3
 _PAUSE_SECONDS = 1.0
-"""After the machine gave no connection, as when there are too many files open."""
+"""The wait after the machine refused a connection, for example with too many open files."""
 
 
 @dataclass(frozen=True, slots=True)

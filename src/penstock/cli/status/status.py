@@ -1,4 +1,4 @@
-"""``penstock status``: how the parts that run in this project are."""
+"""``penstock status``: show the parts that run in this project."""
 
 import argparse
 from collections.abc import Iterator
@@ -74,7 +74,7 @@ def _show(session: Session, overview: Overview) -> None:
 
 
 def _verdict(session: Session, overview: Overview) -> int:
-    """Say what is not well; return the exit code."""
+    """Report what is not well; return the exit code."""
     terminal = session.terminal
     if overview.empty:
         app = session.arguments.app

@@ -13,7 +13,7 @@ from penstock.services.step.tally import total
 __all__ = ["SILENT_SECONDS", "Board"]
 
 SILENT_SECONDS = 60.0
-"""A part that runs and has said nothing for so long is not well: its process may be stuck."""
+"""A running part that has not reported for this long is not well: its process may be stuck."""
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class _Part:
     earlier: Counts = field(default_factory=Counts)
     restarts: int = 0
     last_end: str = ""
-    """Why its process died last."""
+    """Why its process last died."""
 
     @property
     def again(self) -> str:
@@ -35,7 +35,7 @@ class _Part:
         return self.last_end and f"restarting after {self.last_end}"
 
     def enter(self, state: Shown, reason: str, now: float) -> bool:
-        """Change the state; return whether that is news."""
+        """Change the state; return whether it was another one before."""
         news = (state, reason) != (self.state, self.reason)
         if state != self.state:
             self.since_at = now
@@ -127,7 +127,7 @@ def _status(part: _Part, *, process: str, name: str, now: float) -> PartStatus:
 
 
 def _keep_counts(part: _Part) -> None:
-    """Keep what is final of a process that is gone; what was in flight will come again."""
+    """Keep the final counts of a process that is gone; records in flight will come again."""
     if part.report is not None:
         gone = part.report.counts
         final = Counts(

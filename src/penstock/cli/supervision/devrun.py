@@ -26,7 +26,7 @@ _LOOK_SECONDS = 0.1
 _REPORTS_WAITING = 10_000
 _SOURCE_GRACE = timedelta(seconds=10)
 _ENGINE_GRACE = timedelta(seconds=30)
-"""How long services and pipelines get beyond the services' own time to stop: Spark needs it."""
+"""Extra time for services and pipelines to stop, because Spark needs it."""
 
 
 class DevRun:

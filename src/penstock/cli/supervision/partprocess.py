@@ -55,7 +55,7 @@ class PartProcess:
         return self._child.poll()
 
     def reason(self) -> str:
-        """Say why it ended, by its log where that has an error."""
+        """Return why it ended, from its log if that has an error."""
         return exit_text(self._child.poll(), last_lines(self._child.log, count=_LOG_LINES))
 
     def terminate(self) -> None:

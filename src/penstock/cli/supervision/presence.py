@@ -1,4 +1,4 @@
-"""A command that runs parts makes itself known: a page with its status, an entry to find it by."""
+"""Make a run known: serve a page with its status, and register it so that others find it."""
 
 import os
 from collections.abc import Callable, Iterator

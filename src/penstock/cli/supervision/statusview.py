@@ -1,4 +1,4 @@
-"""How ``penstock dev`` shows itself: a live table on a terminal, plain lines elsewhere."""
+"""The display of ``penstock dev``: a live table on a terminal, plain lines elsewhere."""
 
 import time
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ __all__ = ["LiveView", "PlainView", "Status", "StatusView", "make_view"]
 
 _SUMMARY_SECONDS = 5.0
 _VALUE_CHARACTERS = 200
-"""So much of a watched value is drawn: the table is drawn again every second."""
+"""The most characters of a watched value: the table is redrawn every second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class StatusView(Protocol):
         """Show how things are now."""
 
     def close(self) -> None:
-        """Show no more."""
+        """Stop showing."""
 
 
 def make_view(terminal: Terminal) -> StatusView:

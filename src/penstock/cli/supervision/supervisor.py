@@ -38,9 +38,9 @@ class _Member:
     process: Process | None = None
     started_at: float = 0.0
     due_at: float | None = field(default=None)
-    """When it is to be started again; None while it runs, or has ended."""
+    """When to start it again; None while it runs, or has ended."""
     trouble: str = ""
-    """Why it cannot be looked after, as it was told last."""
+    """The last reported reason why it cannot be supervised."""
 
 
 class Supervisor:
@@ -73,7 +73,7 @@ class Supervisor:
         return all(member.process is None and member.due_at is None for member in self._members)
 
     def look(self) -> None:
-        """Take note of what ended, and start what is due."""
+        """Notice what has ended, and start what is due."""
         for member in self._members:
             try:
                 self._look_after(member)

@@ -1,4 +1,4 @@
-"""``penstock dev --watch``: the latest of a stream, or the top of a table, as it changes."""
+"""``penstock dev --watch``: the newest records of a stream, or the top of a table, live."""
 
 import heapq
 import threading

@@ -60,39 +60,46 @@ class KafkaSettings:
     sasl_mechanism: str = _setting("", "PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
     sasl_username: str = _setting("", "the name to log in with")
     sasl_password: Secret = _setting(Secret(""), "the password to log in with")
-    tls_ca_file: str = _setting("", "PEM file of the authorities to trust; empty: the system's")
-    tls_certificate_file: str = _setting("", "PEM file of this client's certificate")
-    tls_key_file: str = _setting("", "PEM file of this client's key")
+    tls_ca_file: str = _setting(
+        "", "PEM file of the certificate authorities to trust; empty: those of the system"
+    )
+    tls_certificate_file: str = _setting("", "PEM file with the client's certificate")
+    tls_key_file: str = _setting("", "PEM file with the client's key")
     tls_key_password: Secret = _setting(Secret(""), "the password of the key file")
     request_timeout: timedelta = _setting(timedelta(seconds=30), "how long one request may take")
-    replication: int = _setting(1, "copies of a topic that does not say how many it wants")
+    replication: int = _setting(1, "copies of a topic that does not set its own number")
     brokers: int = _setting(1, "embedded only: how many brokers, 1 or 3")
     heap_mb: int = _setting(512, "embedded only: heap of each broker")
-    max_message_bytes: int = _setting(32 << 20, "embedded only: the largest batch a broker takes")
+    max_message_bytes: int = _setting(
+        32 << 20, "embedded only: the largest batch that a broker accepts"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkSettings:
     """The engine of the pipelines."""
 
-    master: str = _setting("local[*]", "any Spark master; local by default")
-    driver_memory: str = _setting("1g", "heap of the driver (all of Spark, when local)")
-    shuffle_partitions: int = _setting(0, "0: as many as the machine has cores; on a cluster 16")
-    checkpoint_dir: str = _setting("", "where checkpoints live; empty: the project's directory")
+    master: str = _setting("local[*]", "any Spark master")
+    driver_memory: str = _setting("1g", "heap of the driver; with a local master, of all of Spark")
+    shuffle_partitions: int = _setting(
+        0, "state partitions; 0: the number of cores, or 16 on a cluster"
+    )
+    checkpoint_dir: str = _setting("", "directory of the checkpoints; empty: below home")
     share: str = _setting(
         "on", "`penstock dev`: 'on', one Spark for all pipelines; 'off', one each"
     )
     retry_for: timedelta = _setting(
-        timedelta(minutes=10), "how long a pipeline tries again when something is away"
+        timedelta(minutes=10), "how long a pipeline retries while something is unavailable"
     )
     batch_limit: timedelta = _setting(
-        timedelta(minutes=15), "a pipeline whose batch takes longer is degraded: it may be stuck"
+        timedelta(minutes=15),
+        "a pipeline whose batch takes longer is degraded, because it may be stuck",
     )
     on_trimmed: str = _setting(
-        "stop", "input deleted before it was read: 'stop', or 'skip' it and say how much"
+        "stop", "input that was deleted before it was read: 'stop', or 'skip' and report it"
     )
     options: Mapping[str, str] = field(
-        default_factory=dict, metadata={"help": "any further spark.* settings, as they are"}
+        default_factory=dict, metadata={"help": "any other spark.* settings, passed on unchanged"}
     )
 
     def plain_options(self) -> dict[str, str]:
@@ -107,9 +114,9 @@ class SparkSettings:
 class LakeSettings:
     """The lake: Delta tables."""
 
-    path: str = _setting("", "where the tables live; empty: the project's directory")
+    path: str = _setting("", "directory of the tables; empty: below home")
     upkeep_interval: timedelta = _setting(
-        timedelta(minutes=10), "time between the upkeeps of a table by its writers; 0s: none"
+        timedelta(minutes=10), "how often a writer maintains its tables; 0s: never"
     )
 
 
@@ -119,36 +126,43 @@ class ServiceSettings:
 
     commit_interval: timedelta = _setting(
         timedelta(milliseconds=100),
-        "time between commits; exactly once at most a quarter of transaction_timeout",
+        "time between commits; exactly once: at most a quarter of transaction_timeout",
     )
-    poll_batch: int = _setting(2000, "records taken from the client at once, fewer where slow")
-    queued_bytes: int = _setting(32 << 20, "bytes fetched ahead, for all partitions of a worker")
+    poll_batch: int = _setting(
+        2000, "records taken from the client at once; a slow service takes fewer"
+    )
+    queued_bytes: int = _setting(
+        32 << 20, "bytes fetched ahead, for all partitions of a worker together"
+    )
     outgoing_records: int = _setting(
-        100_000, "records that a commit holds at most, and that may wait to be sent"
+        100_000, "the most records in a commit, and the most that wait to be sent"
     )
-    stop_timeout: timedelta = _setting(timedelta(seconds=10), "time a graceful stop may take")
+    stop_timeout: timedelta = _setting(timedelta(seconds=10), "how long a graceful stop may take")
     session_timeout: timedelta = _setting(
         timedelta(seconds=10), "a worker that is gone for this long loses its partitions"
     )
     poll_interval: timedelta = _setting(
-        timedelta(minutes=5), "a call that takes longer is made twice: the group gives it to others"
+        timedelta(minutes=5), "a call that takes longer is made twice, because its partition moves"
     )
     transaction_timeout: timedelta = _setting(
-        timedelta(seconds=30), "exactly once: how long what a dead worker wrote holds readers back"
+        timedelta(seconds=30),
+        "exactly once: how long a dead worker's transaction holds readers back",
     )
     slow_call: timedelta = _setting(
         timedelta(seconds=30), "a call of your code that takes longer makes its part degraded"
     )
-    state: str = _setting("memory", "where state is held: 'memory', or 'disk' (larger than memory)")
-    state_dir: str = _setting("", "where state on disk lives; empty: the project's directory")
+    state: str = _setting(
+        "memory", "where state is held: 'memory', or 'disk' for state larger than memory"
+    )
+    state_dir: str = _setting("", "directory of state on disk; empty: below home")
     standby: str = _setting(
-        "off", "'on': each worker keeps a copy on disk of the state that others have"
+        "off", "'on': each worker keeps a copy of the other workers' state on its disk"
     )
     snapshot_interval: timedelta = _setting(
-        timedelta(seconds=10), "how old state on disk may be: what is newer is read again"
+        timedelta(seconds=10), "how old state on disk may be; newer changes are read again"
     )
     on_trimmed: str = _setting(
-        "stop", "input that retention deleted unread: 'stop', or 'skip' it and count what is gone"
+        "stop", "input that was deleted before it was read: 'stop', or 'skip' and count it"
     )
 
 
@@ -156,17 +170,23 @@ class ServiceSettings:
 class HttpSettings:
     """The page on which a running command tells how its parts are."""
 
-    port: int = _setting(0, "loopback port of /metrics, /health and /status; 0: any that is free")
-    hosts: str = _setting("", "names, parted by commas, by which a proxy may ask for the page")
+    port: int = _setting(0, "loopback port of /metrics, /health and /status; 0: any free port")
+    hosts: str = _setting(
+        "", "host names, separated by commas, under which a proxy may request the page"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DevSettings:
     """`penstock dev`: how it supervises."""
 
-    restart_backoff: timedelta = _setting(timedelta(seconds=1), "the first wait before a restart")
+    restart_backoff: timedelta = _setting(
+        timedelta(seconds=1), "the first wait before a part is restarted"
+    )
     restart_backoff_max: timedelta = _setting(timedelta(seconds=30), "the longest wait")
-    status_interval: timedelta = _setting(timedelta(seconds=1), "time between status updates")
+    status_interval: timedelta = _setting(
+        timedelta(seconds=1), "time between updates of the status"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,9 +194,9 @@ class LogSettings:
     """The logs of parts and of Spark in the project's directory."""
 
     max_bytes: int = _setting(
-        10 << 20, "a log that is larger is put aside, also while it is written"
+        10 << 20, "a log that is larger is rotated, even while it is being written"
     )
-    kept: int = _setting(2, "how many older files of each log stay")
+    kept: int = _setting(2, "how many older files of each log are kept")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,4 +210,6 @@ class Settings:
     http: HttpSettings = field(default_factory=HttpSettings)
     dev: DevSettings = field(default_factory=DevSettings)
     logs: LogSettings = field(default_factory=LogSettings)
-    home: str = _setting(".penstock", "where the embedded broker, checkpoints, lake and logs live")
+    home: str = _setting(
+        ".penstock", "directory of the embedded broker, checkpoints, the lake and logs"
+    )

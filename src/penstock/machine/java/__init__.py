@@ -1,1 +1,1 @@
-"""Java and the jars that run on it: found, fetched and verified."""
+"""Find Java; fetch and verify the jars."""

@@ -42,7 +42,7 @@ _HINTS = {
 
 @dataclass(frozen=True, slots=True)
 class FetchProgress:
-    """How far a fetch is; ``waiting`` while another process of this user fetches."""
+    """The progress of a download; ``waiting`` while another process of this user downloads."""
 
     bytes_done: int
     bytes_total: int
@@ -109,7 +109,7 @@ def fetch_jars(
 
 
 def ensure_jars(*jar_sets: JarSet, fetch: Callable[[Sequence[Jar]], None] = fetch_jars) -> None:
-    """Fetch what these programs on Java lack; where nothing is missing, that is all it looks at.
+    """Fetch the jars and the Java that these programs lack; do nothing if none is missing.
 
     Raises ConfigurationError: ``java.missing`` before anything is fetched, or what ``fetch``
     raises.

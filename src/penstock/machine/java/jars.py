@@ -1,4 +1,4 @@
-"""The jars Penstock runs on: a committed list with sizes and SHA-512, and where they lie.
+"""The jars that Penstock needs: a committed list with sizes and SHA-512, and their places.
 
 ``jars.lock`` holds one jar a line, ``set group:artifact:version size sha512``;
 ``scripts/lock_jars.py`` writes it. Nothing here touches the network.

@@ -1,7 +1,7 @@
-"""Which files were read in full and found right: reading them again is for when they changed.
+"""Remember which files were verified, so that only changed files are read again.
 
-A file is taken for the one that was read while its inode, size and times are the same. The time of
-its last change of any kind (ctime) is set by the kernel alone.
+A file counts as the verified one while its inode, size and times are the same. The time of its last
+change of any kind (ctime) is set by the kernel alone.
 """
 
 import json
@@ -38,7 +38,7 @@ class Verified:
         return True
 
     def save(self) -> None:
-        """Keep the list, if it is another now."""
+        """Store the list, if it has changed."""
         if self._changed:
             with suppress(OSError):  # a cache that cannot be written is read in full each time
                 write_atomically(self._path, json.dumps(self._known))

@@ -1,1 +1,1 @@
-"""Processes that never outlive their owner, and the registry of those that run."""
+"""Processes that never outlive their owner, and the registry of running commands."""

@@ -1,4 +1,4 @@
-"""A process that stops with its parent and takes all it has started along."""
+"""A process that stops with its parent, together with everything it has started."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Log files that programs write to for as long as they run, kept from growing without bound.
+"""Bound the log files that programs write to while they run.
 
 A program holds its log open, so the file cannot be put aside: what it has is copied to the first of
 the older files, and the file is emptied. The writer must append. What is written in the moment
@@ -53,7 +53,7 @@ def _private(path: Path) -> IO[bytes]:
 
 
 class LogWatch:
-    """Looks after logs in a thread while the block runs."""
+    """Check logs in a thread while the block runs."""
 
     def __init__(self, logs: Sequence[Path], *, max_bytes: int, kept: int) -> None:
         self._logs = tuple(logs)
@@ -63,12 +63,12 @@ class LogWatch:
         self._thread = threading.Thread(target=self._run, name="log-watch", daemon=True)
 
     def start(self) -> Self:
-        """Begin to look."""
+        """Start checking."""
         self._thread.start()
         return self
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         self._stop.set()
         self._thread.join()
 

@@ -1,7 +1,7 @@
-"""Which commands run in a project: one small file for each, for as long as its process lives.
+"""Which commands run in a project: one small file for each, while its process lives.
 
-A process keeps its file locked, and the kernel drops the lock when it ends, however it ends. So a
-file that is not locked is what a killed process left behind; whoever comes by takes it away.
+A process keeps its file locked, and the kernel drops the lock when it ends, however it ends. So an
+unlocked file was left behind by a killed process, and anybody may delete it.
 """
 
 import time
@@ -19,12 +19,12 @@ __all__ = ["Entry", "Registry"]
 
 _LOCK_LIMIT = timedelta(seconds=5)
 _UNFINISHED_SECONDS = 60.0
-"""After this long nobody is about to write into an empty file any more."""
+"""After this long, nobody will still write to an empty file."""
 _MOST_BYTES = 64 << 10
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """What a process says of itself, and the loopback port on which it tells more."""
+    """What a process says about itself, and the loopback port of its status page."""
 
     app: str
     command: str
@@ -41,7 +41,7 @@ class Registry:
 
     @contextmanager
     def entered(self, entry: Entry) -> Iterator[None]:
-        """Be found by others while the block runs; OSError where that cannot be."""
+        """Be listed while the block runs; OSError if that is impossible."""
         # A name that was never used: whoever finds an old file may take it away at any time.
         path = self._directory / f"{entry.pid}-{uuid4().hex[:8]}.json"
         lock = FileLock(path)
@@ -55,7 +55,7 @@ class Registry:
                 path.unlink(missing_ok=True)
 
     def entries(self) -> list[Entry]:
-        """Return who is here now, oldest first; what a killed process left is taken away."""
+        """Return the running commands, oldest first; remove files that killed processes left."""
         found = []
         for path in sorted(self._directory.glob("*.json")):
             entry = _read(path)

@@ -1,4 +1,4 @@
-"""Where a thread is now, as words for whoever has to mend what it is waiting for."""
+"""Describe where a thread is now, for the person who must fix what it waits for."""
 
 import sys
 from collections.abc import Sequence

@@ -40,7 +40,7 @@ def test_show_lists_every_setting_and_hides_secrets(penstock, monkeypatch):
         "layer": "default",
         "where": "default",
         "overrode": [],
-        "help": "the first wait before a restart",
+        "help": "the first wait before a part is restarted",
     }
 
 
