@@ -1,4 +1,4 @@
-"""Lines that a person types, or that another program pipes into this one."""
+"""Lines from standard input: typed by a person, or piped in by another program."""
 
 import os
 import select
@@ -45,8 +45,8 @@ class Keyboard:
 def keyboard(*, max_line: str | int = _MAX_LINE) -> Keyboard:
     """Read lines from standard input until its end.
 
-    `penstock dev` leaves it out, because it needs a terminal: `penstock run APP --part NAME`. A
-    line is written once; one that is not yet acknowledged when the process is killed is lost.
+    It needs a terminal, so `penstock dev` does not run it. Use `penstock run APP --part NAME`. A
+    line is written once. It is lost if the process is killed before Kafka has acknowledged it.
     """
     problems: list[Problem] = []
     bound = ConnectorOptions("keyboard", problems).size("max_line", max_line, _MAX_LINE)

@@ -3,9 +3,9 @@
 One thread reads all connections in turn. It reads only while the log takes what was read: when
 Kafka is slow or away, the kernel's buffers fill and the senders wait.
 
-There is no acknowledgement in the protocol, so a sender cannot know what arrived: lines that were
-read and not yet on the log are lost if the process is killed. There is no encryption and no login
-either: listen on loopback, or behind something that has both.
+The protocol has no acknowledgement, so a sender cannot know what arrived. If the process is killed,
+lines that were read but are not yet on the log are lost. There is no encryption and no login:
+listen on loopback, or behind something that has both.
 """
 
 import errno
@@ -30,7 +30,7 @@ _MAX_CONNECTIONS = 256
 _LINE_TIMEOUT = timedelta(seconds=30)
 _IDLE_TIMEOUT = timedelta(days=1)
 _SPARED_SECONDS = 1.0
-"""A connection that was silent for less is not closed to make room for another."""
+"""A connection must be silent for this long before it is closed to make room for another."""
 _NO_FILES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _LAST_PORT = 65_535
 _BACKLOG = 64
@@ -71,16 +71,17 @@ def tcp_lines(
     line_timeout: str | timedelta = _LINE_TIMEOUT,
     idle_timeout: str | timedelta = _IDLE_TIMEOUT,
 ) -> TcpLines:
-    """Listen for lines over TCP; port 0 takes a free one, which the source's status shows.
+    """Listen for lines over TCP. Port 0 takes a free port, which the source's status shows.
 
-    A line is written once, in the order of its connection, or lost if the process is killed before
-    Kafka acknowledged it. Bounded by dead letters: a line longer than ``max_line`` (its first bytes
-    are kept), one whose end does not come within ``line_timeout`` (its connection is closed), the
-    half line of a connection that breaks off.
+    A line is written once, in the order of its connection. It is lost if the process is killed
+    before Kafka has acknowledged it. These lines become dead letters: a line longer than
+    ``max_line`` (only its first bytes are kept), a line whose end does not come within
+    ``line_timeout`` (its connection is closed), and the half line of a broken connection.
 
-    A connection that sends nothing for ``idle_timeout`` is closed. Beyond ``max_connections`` the
-    one that was silent for longest makes room for a new one, those that never sent anything first;
-    where none was silent for a second, the new one is closed and the source is degraded.
+    A connection that sends nothing for ``idle_timeout`` is closed. If there are already
+    ``max_connections``, a new connection replaces the one that was silent for longest; those that
+    never sent anything go first. If none was silent for a second, the new connection is closed and
+    the source is degraded.
     """
     problems: list[Problem] = []
     options = ConnectorOptions("tcp_lines", problems)
@@ -129,7 +130,7 @@ class TcpServer:
         self._tell()
 
     def turn(self) -> None:
-        """Read once from every connection that has something, or wait a moment for one."""
+        """Read once from every connection that has data, or wait a moment for one."""
         ready = self._selector.select(_LOOK_UP_SECONDS)
         for key, _ in ready:
             if key.data is None:
@@ -147,7 +148,7 @@ class TcpServer:
     def close(self) -> None:
         """Close the listener and every connection; half lines become dead letters.
 
-        Where the feed fails to take one, its error is raised and all is closed nevertheless.
+        If the feed refuses one, its error is raised, but everything is closed.
         """
         try:
             for connection in list(self._connections()):

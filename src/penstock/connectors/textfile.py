@@ -1,9 +1,9 @@
 """Lines of a text file, exactly once.
 
-A file is read from its start, and after a restart from where it was left. It may grow; what has
-been read must stay as it was, which the fingerprint of a position checks. A file that was cut,
-rewritten or replaced is refused: what to do with the lines lost in between is a person's decision,
-and the way out is a source of another name, which starts at the beginning.
+A file is read from its start. After a restart, reading goes on where it stopped. The file may grow,
+but the part that was read must not change; the fingerprint in the position checks this. A file that
+was truncated, rewritten or replaced is refused, because a person must decide about the lines that
+are lost. A source with another name reads the file from its start.
 """
 
 import hashlib
@@ -31,11 +31,11 @@ __all__ = ["FilePosition", "FileReading", "TextFile", "text_file"]
 _MAX_LINE = 1 << 20
 _READ_BYTES = 1 << 20
 _READS_AT_ONCE = 64
-"""How much of one endless line is passed over before the source looks up again."""
+"""How much of an endless line is skipped before the source does anything else."""
 _BATCH_LINES = 5_000
 """The most lines of one transaction."""
 _FINGERPRINT_BYTES = 4 << 10
-"""How much of the start, and of the end of what was read, is compared."""
+"""How many bytes are compared at the start and at the end of what was read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ class TextFile:
     def open(
         self, _split: str, position: Position | None, *, clock: Callable[[], float] = time.monotonic
     ) -> "FileReading":
-        """Open the file where it was left; ConfigurationError where it is no longer that file."""
+        """Open the file at a position; ConfigurationError if it is not the same file any more."""
         left = None if position is None else FilePosition.load(position)
         with _explained(self.path):
             # Non-blocking, because opening a named pipe would wait for its writer.
@@ -89,13 +89,18 @@ def text_file(
     rate: float | None = None,
     max_line: str | int = _MAX_LINE,
 ) -> TextFile:
-    """Read a text file line by line, exactly once, also when the source is killed.
+    """Read a text file line by line, exactly once, even if the source is killed.
 
-    ``follow`` waits for lines that are appended; a line counts once its line end is there.
-    ``repeat`` begins again at the end, for demonstrations; such a file must not change. ``rate``
-    is the most lines per second. Without ``follow``, a last line without a line end is a line, and
-    the source ends; run again, it goes on with what was appended. A file that was cut or replaced
-    is refused. A relative path is looked up where the source runs.
+    The source ends at the end of the file. Run it again to read what was appended. A file that was
+    truncated or replaced is refused. A relative path is resolved where the source runs.
+
+    Args:
+        path: the file
+        follow: wait for lines that are appended, instead of ending. A line counts once its line end
+            is there; without ``follow``, the last line needs none
+        repeat: begin again at the end, for demonstrations. The file must not change
+        rate: the most lines per second; None: no limit
+        max_line: the most bytes of a line; a longer one becomes a dead letter
     """
     problems: list[Problem] = []
     options = ConnectorOptions("text_file", problems)
@@ -116,7 +121,7 @@ def text_file(
 
 
 class FilePosition(msgspec.Struct, frozen=True):
-    """How far a file was read, and how to know it again."""
+    """How far a file was read, and the fingerprint that identifies it."""
 
     at: int
     """How many bytes were read; with ``repeat``, over all rounds."""
@@ -124,7 +129,7 @@ class FilePosition(msgspec.Struct, frozen=True):
 
     @classmethod
     def load(cls, position: Position) -> Self:
-        """Return a position that :meth:`dump` gave; ConfigurationError for any other."""
+        """Return the position from a value of :meth:`dump`; ConfigurationError for any other."""
         try:
             return msgspec.convert(position, cls)
         except msgspec.ValidationError as error:
@@ -169,7 +174,7 @@ class FileReading:
         return FilePosition(self._at, self._fingerprint(self._at)).dump()
 
     def position_after(self, line: Line) -> Position:
-        """Where a line ends; ConfigurationError where the file was rewritten since it was read."""
+        """Return where a line ends; ConfigurationError if the file was rewritten meanwhile."""
         position = FilePosition(line.end, self._fingerprint(line.end))
         self._require_same_content()
         return position.dump()

@@ -1,7 +1,7 @@
-"""The test kit: run an application's services without a broker, and crash them on purpose.
+"""The test kit: runs the services of an application without a broker, and crashes them on purpose.
 
-Fixtures for tests that want the real thing (a broker, a Spark session) come with the pytest
-plugin in ``penstock.testing.fixtures``. Importing this package needs neither Kafka nor Spark.
+The pytest plugin in ``penstock.testing.fixtures`` has fixtures with a real broker and a real Spark
+session. Importing this package needs neither Kafka nor Spark.
 """
 
 from penstock.testing.driver import Driver

@@ -1,4 +1,4 @@
-"""A throw-away broker and throw-away topics, for tests that want the real thing."""
+"""A temporary broker and temporary topics, for tests with a real Kafka."""
 
 import re
 import tempfile
@@ -26,9 +26,8 @@ _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 def temporary_broker(settings: KafkaSettings | None = None) -> Iterator[EmbeddedBroker]:
     """Run an embedded broker (or the three of ``brokers=3``) in a temporary directory.
 
-    The broker stops and its data are deleted when the block ends. It also stops when this process
-    is killed; then the directory is left to the system's cleaning. What the broker runs on is
-    fetched the first time.
+    When the block ends, the broker stops and its data are deleted. If this process is killed, the
+    broker stops too, but the directory stays. The first call fetches the jars.
     """
     ensure_jars(JarSet.KAFKA)
     with (
@@ -39,9 +38,9 @@ def temporary_broker(settings: KafkaSettings | None = None) -> Iterator[Embedded
 
 
 class TopicFactory:
-    """Makes topics with unique names that begin with the name of the test.
+    """Creates topics with unique names that begin with the name of the test.
 
-    Calling it declares a topic and returns its name; :meth:`name` only makes up a name.
+    Calling it creates a topic and returns its name. :meth:`name` only returns a new name.
     """
 
     def __init__(self, connection: Connection, *, prefix: str = "test") -> None:
@@ -49,7 +48,7 @@ class TopicFactory:
         self._prefix = _NOT_IN_A_NAME.sub("-", prefix)[:_PREFIX_LIMIT].strip("-")
 
     def __call__(self, label: str = "topic", **spec: Any) -> str:
-        """Declare a topic with the fields of a :class:`TopicSpec` and return its name."""
+        """Create a topic with the fields of a :class:`TopicSpec` and return its name."""
         declared = TopicSpec(name=self.name(label), **spec)
         self._topics.declare([declared])
         return declared.name

@@ -7,11 +7,11 @@ from penstock.core.units import duration
 __all__ = ["START_AT", "ManualClock"]
 
 START_AT = datetime(2026, 1, 1, tzinfo=UTC)
-"""When a driver's day begins, unless its test says otherwise."""
+"""When the clock of a driver starts, unless the test says otherwise."""
 
 
 class ManualClock:
-    """Gives the same instant again and again; :meth:`advance` is the only way on."""
+    """Always gives the same instant, until :meth:`advance` moves it."""
 
     def __init__(self, start_at: datetime = START_AT) -> None:
         if start_at.tzinfo is None:
@@ -23,7 +23,7 @@ class ManualClock:
         return self.now_at
 
     def advance(self, span: str | timedelta) -> datetime:
-        """Move on by a span of time and return the new instant; time never goes back."""
+        """Move on by a span and return the new instant. Time never goes back."""
         step = duration(span)
         if step < timedelta():
             raise ValueError(f"the clock cannot go back by {-step}")

@@ -7,5 +7,5 @@ __all__ = ["DeadLetter", "read_dead_letter"]
 
 
 def read_dead_letter(raw: RawRecord) -> DeadLetter:
-    """Return what a record of a dead-letter topic says."""
+    """Return the dead letter in a record of a dead-letter topic."""
     return read_letter(raw.key(), raw.value(), raw.headers() or ())

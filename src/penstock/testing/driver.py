@@ -1,6 +1,6 @@
-"""Runs an application's services in a test: no broker, no JVM, no threads, no clock but the test's.
+"""Runs the services of an application in a test, without a broker, a JVM, threads or a real clock.
 
-The services run the very code that runs on a broker; only the log below them is in memory.
+The services run the same code as on a broker. Only the log is in memory.
 """
 
 from collections import Counter
@@ -37,16 +37,21 @@ T = TypeVar("T")
 
 
 class Driver:
-    """An application under test: pipe records in, read records out, crash it on purpose.
+    """Runs the services of an application: pipe records in, read records out, crash it on purpose.
 
-    Every call returns when all services have handled all they can see. With ``auto_commit`` (the
-    default) each commits as it goes; without it nothing is committed before :meth:`commit`, so a
-    test decides what a :meth:`crash` takes away. Records of exactly-once services are visible once
-    committed; those of at-least-once services at once, and again after a crash.
+    Each call returns when all services have processed everything that they can see. Time stands
+    still until the test moves it. Outputs of exactly-once services become visible at the commit;
+    those of at-least-once services at once, and again after a crash. Pipelines and sources do not
+    run: pipe the records that they would write.
 
-    Time stands still at ``start_at`` until the test moves it. ``partitions`` cuts every topic
-    alike, instead of as declared. Pipelines and sources do not run here: pipe what they would give.
-    DefinitionError, with every problem, for an application that ``penstock check`` refuses.
+    Args:
+        app: the application, or its graph
+        start_at: when the clock starts, 1 January 2026 by default
+        partitions: how many partitions every topic has; None: as declared
+        auto_commit: whether services commit as they go. If False, nothing is committed before
+            :meth:`commit`, so the test decides what a :meth:`crash` takes away
+
+    Raises DefinitionError, with all problems, if ``penstock check`` would refuse the application.
 
     >>> from penstock import App, State, record
     >>> @record(key="word")
@@ -95,12 +100,12 @@ class Driver:
 
     @property
     def now_at(self) -> datetime:
-        """The driver's clock: what services see as ``Context.now_at``."""
+        """The driver's clock, which services see as ``Context.now_at``."""
         return self._clock.now_at
 
     @property
     def event_time_at(self) -> datetime | None:
-        """The newest event time of all records piped so far, or what the test has moved it to."""
+        """The newest event time of all records so far, or what the test has set it to."""
         return self._event_time_at
 
     def pipe(
@@ -111,9 +116,14 @@ class Driver:
         key: bytes | None = None,
         headers: Mapping[str, bytes] | None = None,
     ) -> None:
-        """Append records and let the services handle them.
+        """Append records and let the services process them.
 
-        They are written at ``at`` (now) with the key they have, or with another one.
+        Args:
+            stream: where the records go
+            records: the records
+            at: when they were written; by default now
+            key: another key than that of the record
+            headers: headers of each record
         """
         codec = self._codecs[stream.name]
         for record in records:
@@ -130,22 +140,22 @@ class Driver:
         at: datetime | None = None,
         headers: Mapping[str, bytes] | None = None,
     ) -> None:
-        """Append bytes as they are, good or bad, and let the services handle them."""
+        """Append bytes as they are, valid or not, and let the services process them."""
         self._append(stream, key, value, at, headers)
         self._engine.flow()
 
     def delete(self, table: Table[Any], key: Any) -> None:
-        """Append the deletion of a table's row and let the services handle it.
+        """Delete a row of a table, as another writer would, and let the services process it.
 
-        ``key`` is one of :meth:`table`: the key field's value, or a tuple of them.
+        ``key`` is the value of the key field, or a tuple, as in :meth:`table`.
         """
         row = row_of(table.record.schema, key)
         self.pipe_raw(table, self._codecs[table.name].key(row), None)
 
     def read(self, stream: Stream[T] | Table[T]) -> list[T]:
-        """Return the records that came since the last reading, in order within each partition.
+        """Return the records since the last reading, in order within each partition.
 
-        Deletions of a table's rows are left out. DataError where bytes that were piped raw do not
+        Deletions of rows are left out. Raises DataError if bytes from :meth:`pipe_raw` do not
         decode.
         """
         decode, deletes = self._codecs[stream.name].decode, isinstance(stream, Table)
@@ -153,7 +163,7 @@ class Driver:
         return [decode(value) for value in found if value is not None or not deletes]
 
     def read_raw(self, stream: OnLog) -> list[MemoryRecord]:
-        """Return the records that came since the last reading with key, headers and place."""
+        """Return the records since the last reading as they are: key, value, headers, offset."""
         found: list[MemoryRecord] = []
         for partition in self._log.partitions(stream.topic.name):
             records = self._log.read(partition, self._read_to.get(partition, 0))
@@ -162,9 +172,9 @@ class Driver:
         return found
 
     def table(self, table: Table[T]) -> dict[Any, T]:
-        """Return a table as it stands: the latest record of each key.
+        """Return the current rows of a table: the latest record of each key.
 
-        The key is the key field's value, a tuple of them where the type has several.
+        The key is the value of the key field, or a tuple if the type has several key fields.
         """
         latest: dict[bytes, bytes | None] = {}
         for partition in self._log.partitions(table.topic.name):
@@ -182,7 +192,7 @@ class Driver:
         ]
 
     def late_records(self) -> list[LateRecord]:
-        """Return everything in the late ledger so far; empty where nothing has windows."""
+        """Return all entries of the late ledger so far; empty if nothing has windows."""
         decode = JsonCodec(LATE_RECORD).decode
         if not self._graph.aggregates:
             return []
@@ -193,9 +203,9 @@ class Driver:
         ]
 
     def state(self, service: Service, key: str | int | bytes, *, name: str | None = None) -> Any:
-        """Return what a running service's state holds for a key, None where it has nothing.
+        """Return the state of a key in a running service; None if it has none.
 
-        ``name`` is the state's; it may be left out where there is only one.
+        ``name`` is the name of the state. You may omit it if there is only one.
         """
         name = name or (service.states[0].name if len(service.states) == 1 else None)
         wanted = key if isinstance(key, bytes) else str(key).encode()
@@ -210,14 +220,14 @@ class Driver:
         return None
 
     def facts(self, service: Service) -> dict[str, int]:
-        """Return further numbers of a running service: keys, timers, panes, late records."""
+        """Return how many keys, timers, panes and late records a running service has."""
         found: Counter[str] = Counter()
         for task in self._engine.running(service):
             found.update(task.step.facts())
         return dict(found)
 
     def event_times(self, service: Service) -> EventTimes:
-        """Return the watermark of a running service's windows or timers, as `status` tells it."""
+        """Return the watermark of a running service's windows or timers, as `status` shows it."""
         return EventTimes.of_all(task.step.event_times() for task in self._engine.running(service))
 
     def counts(self, service: Service) -> Counts:
@@ -225,7 +235,7 @@ class Driver:
         return self._engine.counts(service)
 
     def advance_clock(self, span: str | timedelta) -> None:
-        """Move the clock on, stopping wherever something is due on the way."""
+        """Move the clock, and stop on the way wherever something is due."""
         target_at = self.now_at + duration(span)
         while (wakes_at := self._engine.wakes_at()) and self.now_at < wakes_at <= target_at:
             self._clock.advance(wakes_at - self.now_at)
@@ -234,7 +244,7 @@ class Driver:
         self._engine.flow()
 
     def advance_event_time(self, to: datetime | str | timedelta) -> None:
-        """Move the event time on, to an instant or by a span; it never goes back."""
+        """Move event time to an instant, or on by a span. It never goes back."""
         if not isinstance(to, datetime):
             to = (self._event_time_at or self.now_at) + duration(to)
         if self._event_time_at is not None and to < self._event_time_at:
@@ -244,28 +254,28 @@ class Driver:
         self._engine.flow()
 
     def commit(self, service: Service | None = None) -> None:
-        """Let one service, or each in turn, commit what it has handled, and let records flow on."""
+        """Let one service, or each in turn, commit what it has processed."""
         self._engine.commit(service)
         self._engine.flow()
 
     def crash(self, service: Service | None = None) -> None:
-        """Kill one service, or all: whatever they had in memory and did not commit is gone.
+        """Kill one service, or all. What they did not commit is lost.
 
-        A dead service handles nothing before :meth:`restart`. ``close`` of its objects is not
-        called: nobody is there to do it.
+        A killed service does nothing before :meth:`restart`. ``close`` is not called, as in a
+        process that is killed.
         """
         self._engine.crash(service)
 
     def stop(self, service: Service | None = None) -> None:
-        """Stop one service, or all, cleanly: they commit, and ``close`` of their objects is called.
+        """Stop one service, or all, cleanly: they commit, and ``close`` is called.
 
-        A stopped service handles nothing before :meth:`restart`.
+        A stopped service does nothing before :meth:`restart`.
         """
         self._engine.stop(service)
         self._engine.flow()
 
     def restart(self) -> None:
-        """Start every service that is down again, from its changelog and its committed offsets."""
+        """Start every service that is down, from its changelog and its committed offsets."""
         self._engine.restart()
         self._engine.flow()
 
@@ -287,7 +297,7 @@ class Driver:
         )
 
     def _see(self, stream: OnLog, record: Any) -> None:
-        """Take note of a record's event time."""
+        """Note the event time of a record."""
         if (read := event_time_of(stream.record.schema)) is None:
             return
         happened_at = from_micros(read(record))

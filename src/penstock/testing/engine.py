@@ -25,9 +25,9 @@ MAX_ROUNDS = 1000
 class MemoryEngine:
     """Runs, kills and restarts services. A service that is down has no tasks.
 
-    ``at`` hears of each step: ``poll``, ``handled``, ``send``, ``commit``, ``committed`` (which the
-    task does not know yet), ``restore``. What it raises is the end of the process: :meth:`crash`
-    is next.
+    ``at`` is called at each step: ``poll``, ``handled``, ``send``, ``commit``, ``committed`` (which
+    the task does not know yet), ``restore``. If it raises, the process has died: call
+    :meth:`crash` next.
     """
 
     def __init__(
@@ -55,12 +55,12 @@ class MemoryEngine:
                 self._tasks[name] = self._start(service)
 
     def crash(self, service: Service | None) -> None:
-        """Take a service down, or all, as a kill does: what they did not commit is gone."""
+        """Kill a service, or all: what they did not commit is lost."""
         for name, tasks in self._chosen(service).items():
             self._take_down(name, tasks)
 
     def stop(self, service: Service | None) -> None:
-        """Let a service, or all, commit and end as they do when they are asked to."""
+        """Stop a service, or all, cleanly: they commit first."""
         for name, tasks in self._chosen(service).items():
             for task in tasks:
                 task.commit()
@@ -74,13 +74,13 @@ class MemoryEngine:
         del self._tasks[name]
 
     def commit(self, service: Service | None) -> None:
-        """Let a service, or each in turn, commit what it has handled."""
+        """Let a service, or each in turn, commit what it has processed."""
         for tasks in self._chosen(service).values():
             for task in tasks:
                 task.commit()
 
     def flow(self) -> None:
-        """Let records go through the services until nothing moves."""
+        """Let records flow through the services until nothing moves."""
         for _ in range(MAX_ROUNDS):
             moved = [name for name, tasks in self._tasks.items() if self._round(tasks)]
             if not moved:
@@ -90,18 +90,18 @@ class MemoryEngine:
         raise DefinitionError((Problem("driver.endless", text, hint),))
 
     def wakes_at(self) -> datetime | None:
-        """Return when the clock makes something due next; None: nothing waits for it."""
+        """Return when something is due next by the clock; None: nothing is."""
         running = (task for tasks in self._tasks.values() for task in tasks)
         return min((wake for task in running if (wake := task.wakes_at())), default=None)
 
     def advance(self, event_time_at: datetime) -> None:
-        """Move the event time of every service that runs."""
+        """Move the event time of every running service."""
         for tasks in self._tasks.values():
             for task in tasks:
                 task.advance(event_time_at)
 
     def running(self, service: Service) -> list[Task]:
-        """Return the tasks of a service; LookupError where it is unknown or down."""
+        """Return the tasks of a service; LookupError if it is unknown or down."""
         if service.name not in self._services:
             raise LookupError(f"there is no service {service.name!r} in {self._graph.app!r}")
         if service.name not in self._tasks:
@@ -109,7 +109,7 @@ class MemoryEngine:
         return self._tasks[service.name]
 
     def counts(self, service: Service) -> Counts:
-        """Return what became of the records of a service, over its crashes."""
+        """Return what became of the records of a service, all its runs together."""
         tasks = self._tasks.get(service.name, [])
         past = self._past.get(service.name, Counts())
         return total(past, *(task.step.tally.counts() for task in tasks))

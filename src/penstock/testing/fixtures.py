@@ -1,15 +1,15 @@
 """The pytest plugin: a real broker and a real Spark session, each started once per run.
 
-Installed with Penstock, so it loads in every pytest run of the environment: importing it costs
-nothing (no Kafka client, no Spark), and nothing starts before a test asks for it.
+It is installed with Penstock, so it loads in every pytest run of the environment. Importing it is
+cheap (it loads neither the Kafka client nor Spark), and nothing starts before a test asks for it.
 
 - ``kafka``: a :class:`~penstock.backbone.client.connection.Connection` to an embedded broker;
-- ``topic``: makes topics with names of their own on that broker;
+- ``topic``: creates topics on that broker, with names that no other test uses;
 - ``spark``: a local ``SparkSession``.
 
-Where the broker or Spark has ended, every further test that needs it fails at once and says so.
-A test that uses them is marked ``broker`` or ``spark``, so ``-m "not broker and not spark"``
-leaves out what needs a JVM.
+If the broker or Spark dies, every further test that needs it fails at once, with the reason. A test
+that uses them receives the marker ``broker`` or ``spark``, so ``-m "not broker and not spark"``
+leaves out the tests that need a JVM.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,17 +37,17 @@ _MARKERS = {
 }
 _Ended = Callable[[], str | None]
 _SHARED = pytest.StashKey[dict[str, _Ended]]()
-"""For each shared fixture that has started, what says how it ended; None while it runs."""
+"""For each shared fixture that was started, a function that says how it ended, or None."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the markers known, also where unknown markers are errors."""
+    """Register the markers."""
     for marker, text in _MARKERS.values():
         config.addinivalue_line("markers", f"{marker}: {text}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test by what it needs."""
+    """Mark each test with what it needs."""
     for item in items:
         for fixture, (marker, _) in _MARKERS.items():
             if fixture in getattr(item, "fixturenames", ()):
@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Fail a test at once whose broker or Spark has ended, instead of letting it wait for it."""
+    """Fail a test at once if its broker or Spark has died, instead of letting it wait."""
     needed = getattr(item, "fixturenames", ())
     for fixture, ended in _shared(item.config).items():
         if fixture in needed and (why := ended()) is not None:
@@ -65,7 +65,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session")
 def kafka(request: pytest.FixtureRequest) -> Iterator["Connection"]:
-    """Give a connection to one embedded broker for the whole run; its data are thrown away."""
+    """Return a connection to one embedded broker for the whole run. Its data are deleted."""
     from penstock.testing.broker import temporary_broker
 
     with temporary_broker() as broker:
@@ -75,7 +75,7 @@ def kafka(request: pytest.FixtureRequest) -> Iterator["Connection"]:
 
 @pytest.fixture
 def topic(kafka: "Connection", request: pytest.FixtureRequest) -> "TopicFactory":
-    """Give a maker of topics whose names no other test shares."""
+    """Return a function that creates topics with names that no other test uses."""
     from penstock.testing.broker import TopicFactory
 
     return TopicFactory(kafka, prefix=request.node.name)
@@ -83,7 +83,7 @@ def topic(kafka: "Connection", request: pytest.FixtureRequest) -> "TopicFactory"
 
 @pytest.fixture(scope="session")
 def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """Give one local Spark session for the whole run."""
+    """Return one local Spark session for the whole run."""
     from penstock.machine.java.fetch import ensure_jars
     from penstock.machine.java.jars import JarSet
     from penstock.machine.packages import require_spark

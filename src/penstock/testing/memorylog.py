@@ -1,4 +1,4 @@
-"""A log in memory: topics with partitions, offsets that count up, groups with positions."""
+"""A log in memory: topics with partitions and offsets, and groups with committed offsets."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -67,7 +67,7 @@ class MemoryRecord:
 
 
 class MemoryLog:
-    """Keeps records by topic and partition, and how far each group has committed."""
+    """Keeps the records of each partition, and the committed offsets of each group."""
 
     def __init__(self, topics: Iterable[TopicSpec], *, clock: Clock) -> None:
         self._records: dict[str, list[list[MemoryRecord]]] = {
@@ -92,7 +92,7 @@ class MemoryLog:
         partition: int | Partitioning | None = None,
         written_at: datetime | None = None,
     ) -> None:
-        """Append a record: to this partition, to the one of its key, or to the next in turn."""
+        """Append a record to this partition, to that of its key, or to the next in turn."""
         logs = self._records[topic]
         if isinstance(partition, int):
             number = partition
@@ -119,15 +119,15 @@ class MemoryLog:
         return self._records[topic][number][start:]
 
     def commit(self, group: str, offsets: Offsets) -> None:
-        """Move a group."""
+        """Commit the offsets of a group."""
         self._committed.setdefault(group, {}).update(offsets)
 
     def forget(self, group: str) -> None:
-        """Lose the offsets of a group, as a cluster does after its ``offsets.retention``."""
+        """Forget the offsets of a group, as a cluster does after its ``offsets.retention``."""
         self._committed.pop(group, None)
 
     def committed(self, group: str) -> Mapping[Partition, int]:
-        """Return where a group goes on; what it has not read begins at 0."""
+        """Return the committed offsets of a group; 0 for partitions without one."""
         return self._committed.get(group, {})
 
 
