@@ -16,7 +16,7 @@ setup: ## make .venv and fetch the jars
 demo: setup ## run the word count live (Ctrl-C ends it)
 	@$(BIN)/penstock dev apps/wordcount --watch counts:count
 
-test: check ## the checks and all tests
+test: check ## the checks and all tests (quarter of an hour)
 	$(BIN)/python scripts/run_tests.py
 
 check: setup ## format, lint, types, import contract, module size
@@ -29,7 +29,8 @@ check: setup ## format, lint, types, import contract, module size
 unit: setup ## the tests that need neither broker nor JVM
 	$(BIN)/pytest tests/unit
 
-chaos: setup ## play every fault scenario with several seeds (two hours)
+chaos: setup ## play every fault scenario with several seeds, and many more examples (two hours)
+	PENSTOCK_CHAOS_SEEDS="1 2 3" $(BIN)/pytest tests/unit
 	$(BIN)/python tests/chaos/run.py
 	PENSTOCK_CHAOS_SEEDS="1 2 3" $(BIN)/pytest tests/spark/test_exactly_once.py tests/spark/test_lake_deaths.py tests/spark/test_history.py -k many_deaths
 	PENSTOCK_CHAOS_SEEDS="1 2 3" $(BIN)/pytest tests/spark/test_same_answer.py tests/spark/test_sqlgate.py -k "many_generated or let_through"

@@ -1,32 +1,48 @@
-"""Runs all tests as two halves side by side: those that need Spark, and those that do not.
+"""Runs all tests in three lanes side by side, which divide the modules among them (``lane.py``).
 
-The first half computes and the second mostly waits for brokers, so both together take little longer
-than the first alone. Lines of both are printed as they come, and what failed once more at the end.
-Arguments are passed on to pytest.
+One has the shared Spark session; of the others one begins with programs that start a Spark of their
+own, and one with tests that need a broker only. They wait a lot, each for something else, so two
+cores are busy all the time. Lines of all lanes are printed as they come. At the end follow what
+failed, the ten slowest tests, the tests over the budget of their kind (see CONTRIBUTING.md), and
+how long everything took. Arguments are passed on to pytest.
 """
 
+import json
+import os
 import subprocess
 import sys
+import tempfile
 import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-HALVES = {"with Spark": "spark", "without Spark": "not spark"}
+import psutil
+from lane import ORDERS
+
+LANE = Path(__file__).with_name("lane.py")
 TOLD_AGAIN = ("FAILED ", "ERROR ")
 NO_TESTS = 5
-"""Pytest's exit code where arguments choose none of a half."""
+"""Pytest's exit code where arguments choose none."""
+NOT_RUN = 6
+"""Our own, where a test was collected and no lane ran it."""
+SLOWEST = 10
+BUDGETS = {"unit": 2.0, "broker": 20.0, "session": 30.0, "programs": 60.0}
+"""How many seconds a test of each kind may take on a quiet machine."""
 
 
-class Half:
-    """One run of pytest, its lines printed whole."""
+class Run:
+    """One lane, its lines printed whole."""
 
-    def __init__(self, name: str, marker: str, given: list[str]) -> None:
-        self.name = name
+    def __init__(self, kind: str, number: int, directory: Path, given: list[str]) -> None:
+        self.name = f"lane {number} ({kind})"
         self.told: list[str] = []
         self.last = "it said nothing"
-        pytest = Path(sys.executable).with_name("pytest")
-        cache = f"cache_dir=.pytest_cache/{marker.replace(' ', '-')}"
+        words = [sys.executable, str(LANE), kind, str(number), str(directory)]
+        cache = f"cache_dir=.pytest_cache/{kind}"
         self.process = subprocess.Popen(
-            [pytest, "-m", marker, "-o", cache, *given], stdout=subprocess.PIPE, text=True
+            [*words, "-o", cache, *given], stdout=subprocess.PIPE, text=True
         )
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
@@ -44,19 +60,98 @@ class Half:
         return self.process.wait()
 
 
+@dataclass(frozen=True, slots=True)
+class Test:
+    """What one test took."""
+
+    name: str
+    kind: str
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.seconds:6.1f} s  {self.name}"
+
+
+class Notes:
+    """What the lanes wrote down: which tests they found, and which of them ran."""
+
+    def __init__(self, files: Iterable[Path]) -> None:
+        self.collected: set[str] = set()
+        self.tests: list[Test] = []
+        for file in files:
+            for line in file.read_text(encoding="utf-8").splitlines():
+                note = json.loads(line)
+                if "collected" in note:
+                    self.collected.update(note["collected"])
+                else:
+                    self.tests.append(Test(note["test"], note["kind"], note["seconds"]))
+        self.tests.sort(key=lambda each: each.seconds, reverse=True)
+
+    def missing(self) -> list[str]:
+        """Return the tests that were found and not run to their end."""
+        return sorted(self.collected - {each.name for each in self.tests})
+
+    def over_budget(self) -> list[Test]:
+        """Return the tests that took longer than a test of their kind may."""
+        return [each for each in self.tests if each.seconds > BUDGETS[each.kind]]
+
+
+class Clock:
+    """How long the run took, and how busy the machine was meanwhile."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._idle = self._idle_seconds()
+
+    @staticmethod
+    def _idle_seconds() -> float:
+        times = psutil.cpu_times()
+        return float(times.idle + getattr(times, "iowait", 0.0))
+
+    def __str__(self) -> str:
+        took = time.monotonic() - self._began
+        cores = os.cpu_count() or 1
+        busy = 1 - (self._idle_seconds() - self._idle) / (took * cores)
+        minutes, seconds = divmod(round(took), 60)
+        return f"{minutes} min {seconds} s; the {cores} cores were busy {max(0, busy):.0%} of it"
+
+
+def report(notes: Notes) -> None:
+    """Print what was slow, and what did not run."""
+    if notes.tests:
+        print(f"the slowest {SLOWEST}:", *notes.tests[:SLOWEST], sep="\n")
+    if over := notes.over_budget():
+        print("warning: over the budget of their kind (CONTRIBUTING.md), if nothing else ran here:")
+        print(*(f"{each}, budget {BUDGETS[each.kind]:g} s" for each in over), sep="\n")
+    if missing := notes.missing():
+        print(f"{len(missing)} tests did not run to their end:", *missing[:SLOWEST], sep="\n  ")
+
+
 def main() -> int:
-    """Run both halves; return 0 where both have passed."""
-    halves = [Half(name, marker, sys.argv[1:]) for name, marker in HALVES.items()]
-    try:
-        codes = [half.wait() for half in halves]
-    except KeyboardInterrupt:  # which pytest has heard, too
-        codes = [half.wait() for half in halves]
+    """Run all lanes; return 0 where every test has passed."""
+    clock = Clock()
+    with tempfile.TemporaryDirectory(prefix="penstock-lanes-") as directory:
+        place = Path(directory)
+        runs = [Run(kind, n, place, sys.argv[1:]) for n, kind in enumerate(ORDERS, start=1)]
+        try:
+            codes = [run.wait() for run in runs]
+        except KeyboardInterrupt:  # which pytest has heard, too
+            codes = [run.wait() for run in runs]
+        notes = Notes(place.glob("lane-*.jsonl"))
     print()
-    for half, code in zip(halves, codes, strict=True):
-        print(*half.told, sep="\n", end="\n" if half.told else "")
-        print(f"{half.name}: {half.last} (exit code {code})")
+    report(notes)
+    for run, code in zip(runs, codes, strict=True):
+        print(*run.told, sep="\n", end="\n" if run.told else "")
+        print(f"{run.name}: {run.last} (exit code {code})")
+    print(f"{len(notes.tests)} tests in {clock}")
+    return verdict(codes, len(notes.missing()))
+
+
+def verdict(codes: Sequence[int], missing: int) -> int:
+    """Return the exit code of a run by those of its lanes, and by how many tests were not run."""
     ran = [code for code in codes if code != NO_TESTS] or codes
-    return next((code for code in ran if code), 0)
+    failed = next((code for code in ran if code), 0)
+    return failed or (NOT_RUN if missing else 0)
 
 
 if __name__ == "__main__":

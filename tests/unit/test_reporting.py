@@ -1,6 +1,6 @@
-"""What a run of the tests tells: of two halves, and by the time it is cut off."""
+"""What a run of the tests tells: of all its lanes, and by the time it is cut off."""
 
-import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -10,14 +10,25 @@ import pytest
 
 CONFTEST = Path(__file__).parents[1] / "conftest.py"
 RUN_TESTS = Path(__file__).parents[2] / "scripts" / "run_tests.py"
-HALVES = """
-import pytest
+PLAINLY = ("-p", "no:hypothesispytest", "-p", "no:timeout", "-p", "no:penstock")
+"""Without plugins, whose loading takes most of the time of such a run."""
+PLAIN = """
+from pathlib import Path
 
 def test_that_passes():
-    pass
+    with Path("ran").open("a") as file:
+        file.write(Path(__file__).stem + chr(10))
+"""
+WITH_SPARK = """
+import time
+from pathlib import Path
+import pytest
 
 @pytest.mark.spark
 def test_that_fails_with_spark():
+    with Path("ran").open("a") as file:
+        file.write(Path(__file__).stem + chr(10))
+    time.sleep(0.3)
     assert 6 * 7 == 41
 """
 CUT_OFF = """
@@ -48,46 +59,48 @@ def test_a_failure_can_be_read_though_the_run_was_cut_off_afterwards(tmp_path):
     assert "what it printed" in run.stdout
 
 
-@pytest.mark.parametrize(
-    ("chosen", "code", "end"),
-    [
-        (
-            [],
-            1,
-            [
-                "FAILED test_halves.py::test_that_fails_with_spark - assert (6 * 7) == 41",
-                "with Spark: 1 failed, 1 deselected (exit code 1)",
-                "without Spark: 1 passed, 1 deselected (exit code 0)",
-            ],
-        ),
-        (
-            ["-k", "passes"],
-            0,
-            [
-                "with Spark: 2 deselected (exit code 5)",
-                "without Spark: 1 passed, 1 deselected (exit code 0)",
-            ],
-        ),
-        (
-            ["-k", "nothing"],
-            5,
-            [
-                "with Spark: 2 deselected (exit code 5)",
-                "without Spark: 2 deselected (exit code 5)",
-            ],
-        ),
-    ],
-)
-def test_both_halves_tell_at_the_end_what_failed(tmp_path, chosen, code, end):
-    (tmp_path / "test_halves.py").write_text(HALVES)
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = spark\n")
+def run_lanes(directory):
+    """Run the lanes on the tests of a directory; return the exit code and the lines."""
+    (directory / "pytest.ini").write_text("[pytest]\nmarkers = spark\n")
     run = subprocess.run(
-        [sys.executable, RUN_TESTS, *chosen],
-        cwd=tmp_path,
+        [sys.executable, RUN_TESTS, *PLAINLY],
+        cwd=directory,
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=120,
     )
-    lines = re.sub(r" in [0-9.]+s", "", run.stdout).splitlines()
-    assert (run.returncode, lines[-len(end) :]) == (code, end)
+    return run.returncode, run.stdout.splitlines()
+
+
+def test_lanes_run_every_module_once_and_tell_at_the_end_what_failed_and_what_was_slow(tmp_path):
+    for number in range(3):
+        (tmp_path / f"test_plain_{number}.py").write_text(PLAIN)
+    (tmp_path / "test_spark.py").write_text(WITH_SPARK)
+    code, lines = run_lanes(tmp_path)
+    ran = [line.split()[0] for line in (tmp_path / "ran").read_text().splitlines()]
+    assert sorted(ran) == ["test_plain_0", "test_plain_1", "test_plain_2", "test_spark"]
+    end = lines[lines.index("the slowest 10:") :]
+    assert code == 1
+    assert "test_spark.py::test_that_fails_with_spark" in end[1]
+    assert "FAILED test_spark.py::test_that_fails_with_spark - assert (6 * 7) == 41" in end
+    assert end[-1].startswith("4 tests in 0 min ")
+
+
+def test_a_test_that_a_lane_did_not_end_is_named(tmp_path):
+    (tmp_path / "test_cut_off.py").write_text(CUT_OFF)
+    code, lines = run_lanes(tmp_path)
+    missing = lines.index("1 tests did not run to their end:")
+    assert (code, lines[missing + 1]) == (3, "  test_cut_off.py::test_that_never_ends")
+
+
+@pytest.mark.parametrize(
+    ("codes", "missing", "verdict"),
+    [([0, 5, 0], 0, 0), ([0, 1, 5], 0, 1), ([5, 5, 5], 0, 5), ([0, 0, 0], 1, 6), ([3, 0, 0], 1, 3)],
+)
+def test_a_run_is_good_where_some_test_ran_and_none_failed_or_is_missing(
+    monkeypatch, codes, missing, verdict
+):
+    monkeypatch.syspath_prepend(RUN_TESTS.parent)
+    run_tests = runpy.run_path(str(RUN_TESTS))
+    assert run_tests["verdict"](codes, missing) == verdict

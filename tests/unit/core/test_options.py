@@ -333,7 +333,7 @@ def test_the_words_of_a_declaration_are_right_as_they_are_shown_here(name, decla
         st.text(), st.integers(), st.floats(), st.binary(), st.timedeltas(), st.lists(st.text())
     ),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 def test_whatever_is_given_is_refused_in_words_or_usable(case, wrong):
     declare, right, option = case
     for problem in problems_of(declare, right | {option: wrong}):

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from zlib import crc32
 
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.panes.arrivals import Arrivals, unpack_arrivals
@@ -153,7 +153,6 @@ def facts(taken):
     return rows.plain(panes), late, ahead, watermark
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     windowing=windowings,
     by=st.sampled_from(sorted(rows.BY)),

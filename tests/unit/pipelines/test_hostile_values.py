@@ -27,7 +27,7 @@ def through(rows: list[Any]) -> tuple[pa.RecordBatch, list[bool]]:
     return pa.RecordBatch.from_arrays(fields, names), refused.to_pylist()
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=settings().max_examples // 2, suppress_health_check=list(HealthCheck))
 @given(st.lists(payloads, min_size=40, max_size=40))
 def test_the_gate_gives_every_hostile_value_the_codecs_verdict_and_the_codecs_value(values):
     rows = [hostile.with_key(value) for value in values]

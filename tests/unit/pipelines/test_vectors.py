@@ -49,7 +49,7 @@ def table_of(rollup, readings, *, chunks=1):
 
 
 @pytest.mark.parametrize("name", sorted(rows.AGGREGATES))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=settings().max_examples // 3)
 @given(readings=st.lists(rows.readings, min_size=1, max_size=12), chunks=st.integers(1, 3))
 def test_the_accumulators_of_a_column_are_those_of_its_values(name, readings, chunks):
     rollup = rows.declared(WINDOWING, "device", (name,))

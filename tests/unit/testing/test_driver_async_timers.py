@@ -96,7 +96,7 @@ def told_by(watch, batches, **options):
 SIGNS = st.lists(st.builds(sign, st.sampled_from("abcd"), st.integers(0, 60), st.integers(0, 3)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=settings().max_examples // 2)
 @given(signs=SIGNS, cuts=st.sets(st.integers(0, 20)), concurrency=st.integers(1, 4))
 def test_async_timers_go_off_where_others_do_whatever_the_batches(signs, cuts, concurrency):
     expected = told_by(Watch, [[each] for each in signs])

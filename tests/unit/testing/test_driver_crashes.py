@@ -122,5 +122,7 @@ class Crashes(RuleBasedStateMachine):
             assert self.driver.state(count, letter) == (letters[letter] or None)
 
 
-Crashes.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+Crashes.TestCase.settings = settings(
+    max_examples=settings().max_examples // 2, stateful_step_count=25
+)
 TestCrashes = Crashes.TestCase

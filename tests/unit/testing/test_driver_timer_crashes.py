@@ -116,7 +116,6 @@ EVENTS = st.tuples(st.sampled_from(["order", "pay"]), st.sampled_from("ab"), st.
 MOVES = st.lists(EVENTS | st.sampled_from(["crash", "stop", "1m", "12m"]), max_size=30)
 
 
-@settings(max_examples=150, deadline=None)
 @given(moves=MOVES)
 @example(moves=[("order", "a", 0), ("pay", "b", 0), ("order", "b", 30), "crash", ("pay", "a", 20)])
 def test_timers_over_several_streams_do_not_depend_on_crashes(moves):
@@ -140,7 +139,7 @@ def test_timers_over_several_streams_do_not_depend_on_crashes(moves):
 
 
 @pytest.mark.parametrize("partitions", [1, 2])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=settings().max_examples // 2)
 @given(steps=STEPS)
 def test_what_a_service_tells_does_not_depend_on_crashes(partitions, steps):
     hurt = Driver(app, partitions=partitions, auto_commit=False)

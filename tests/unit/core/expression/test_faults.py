@@ -249,7 +249,7 @@ WORDS = [
 
 
 @given(st.one_of(st.text(), st.lists(st.sampled_from(WORDS), max_size=15).map(" ".join)))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=6 * settings().max_examples)
 def test_any_text_is_an_expression_or_has_faults_within_it(text: str):
     found = examine(text, schema())
 

@@ -145,7 +145,7 @@ def combiner_of(windowing):
     return combined
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 @given(windowings, rules, moments, st.booleans(), st.lists(st.booleans(), min_size=12))
 def test_a_bucket_gives_what_the_machine_gives_over_all_keys(
     windowing, rule, moments, combine, restarts
@@ -168,7 +168,6 @@ def test_a_bucket_gives_what_the_machine_gives_over_all_keys(
         assert got.watermark == plain.mark.value
 
 
-@settings(max_examples=100, deadline=None)
 @given(windowings, rules, moments)
 def test_nothing_happens_before_a_bucket_wakes(windowing, rule, moments):
     store, clock = MemoryStore(), 0
@@ -196,7 +195,7 @@ def drained(bucket, given, limit, pause):
     return bucket, panes, late
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings().max_examples)
 @given(
     windowings, rules, moments, st.integers(1, 3), st.sampled_from(["at once", "restart", "order"])
 )

@@ -1,6 +1,6 @@
 from zlib import crc32
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.panes.packing import decode, encode
@@ -35,7 +35,6 @@ steps = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(steps)
 def test_it_holds_what_a_plain_store_holds(steps):
     inner, plain = Records(), {}

@@ -30,7 +30,7 @@ def all_due(found, moment):
     return keys
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 @given(steps)
 def test_each_key_is_due_once_for_each_moment_it_waits_for(steps):
     store, plain = MemoryStore(), []

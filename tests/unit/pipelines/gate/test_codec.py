@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.pandas.types import to_arrow_type
 
@@ -117,7 +117,6 @@ def test_it_agrees_with_the_codec_on_nasty_payloads(data, base):
 
 @of_both_types
 def test_it_agrees_with_the_codec_on_random_changes(data, base):
-    @settings(max_examples=150, deadline=None)
     @given(st.lists(samples.mutations(base), min_size=1, max_size=5))
     def agree(values: list[bytes]) -> None:
         assert_agreement(data, samples.with_their_keys(data, values))

@@ -44,7 +44,7 @@ LIVES = st.lists(
 )
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=settings().max_examples // 3)
 @given(steps=LIVES)
 def test_on_disk_and_in_memory_the_same_things_expire(tmp_path_factory, steps):
     path = tmp_path_factory.mktemp("shelf") / "0"

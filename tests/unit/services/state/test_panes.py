@@ -63,7 +63,7 @@ STEPS = st.lists(
 
 
 @pytest.mark.parametrize("on_disk", [False, True])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=settings().max_examples // 2)
 @given(steps=STEPS)
 def test_it_holds_what_was_written_and_after_a_crash_what_was_committed(on_disk, steps):
     with tempfile.TemporaryDirectory() as directory:

@@ -341,7 +341,7 @@ def contents(subject):
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=settings().max_examples // 2)
 @given(steps=STEPS, cached=st.sampled_from([0, 1, 100]))
 def test_on_disk_and_in_memory_the_answers_are_the_same_over_crashes(
     tmp_path_factory, steps, cached
