@@ -1,8 +1,13 @@
 """How every run of the tests begins and reports: a failure is printed as soon as it happens."""
 
+import os
 import signal
 
 import pytest
+
+# Every JVM of a test lives for seconds or a few minutes: the second compiler, which makes a program
+# fast that runs for hours, would take more processor time than it gives back.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 
 
 class Failures:

@@ -109,7 +109,7 @@ class Ground:
             assert time.monotonic() < deadline, f"{what}; {self.reports[-2:]}"
             assert (end := jvm_end(self.spark)) is None, end
             assert self.reports[-1:] == [] or self.reports[-1].state != "failed", self.reports[-1]
-            time.sleep(0.2)
+            time.sleep(0.05)
 
 
 @pytest.fixture

@@ -70,6 +70,10 @@ deeper with every character; with a stack of the usual size the query's thread d
 _TEST_MEMORY = "2g"
 """One session serves all tests of a run, and each leaves something behind."""
 
+_TEST_OPTIONS = {"spark.sql.streaming.pollingDelay": "50ms"}
+"""A query that waits asks Kafka for news a hundred times a second unless told otherwise; a test has
+several, each of which would keep the processor busy."""
+
 _QUIET = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "py4j.clientserver")
 """Loggers of traces whose exceptions are raised as well, and told in a line by who takes them."""
 
@@ -136,7 +140,9 @@ def local_session(directory: Path | None = None) -> SparkSession:
         directory = Path(tempfile.mkdtemp(prefix="penstock-spark-"))
         atexit.register(shutil.rmtree, directory, ignore_errors=True)
     master = f"local[2,{_TASK_ATTEMPTS}]"
-    settings = replace(SparkSettings(), master=master, driver_memory=_TEST_MEMORY)
+    settings = replace(
+        SparkSettings(), master=master, driver_memory=_TEST_MEMORY, options=_TEST_OPTIONS
+    )
     return _start(settings, _Files.of(Places(directory), "test"), name="test")
 
 
