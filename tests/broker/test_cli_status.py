@@ -74,7 +74,7 @@ def test_what_runs_in_a_project_is_found_with_its_numbers(start, name, kafka, tm
     assert part["metrics"]["state_keys"] == 2
     assert part["metrics"]["commit_seconds_count"] >= 1
     assert status(tmp_path)[0] == 0
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
         text = answer.read().decode()
     labels = f'{{app="{name}",part="count",process="count"}}'
     assert f"penstock_received_records_total{labels} 100\n" in text

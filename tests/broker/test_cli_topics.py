@@ -234,7 +234,7 @@ def test_following_shows_what_comes_and_stops_cleanly(kafka, words, tmp_path, nu
             producer.send(words, key=b"new", value=b'"new"')
         assert tail.stdout.readline() == b'"new"\n'
         tail.send_signal(number)
-        _, err = tail.communicate(timeout=30)
+        _, err = tail.communicate(timeout=120)
     finally:
         watchdog.cancel()
         tail.kill()

@@ -71,7 +71,7 @@ def workers_of(pid):
 def metric(port, name):
     """Return the values of a metric, one for each process, smallest first."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
             lines = answer.read().decode().splitlines()
     except OSError:
         return []

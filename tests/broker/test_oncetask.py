@@ -160,7 +160,7 @@ BatchTask(Output(Connection(bootstrap, KafkaSettings()), name, topic), 0, 1).wri
 
 def test_a_worker_killed_with_its_transaction_open_holds_nobody_up(output):
     words = [output.connection.bootstrap, output.name, output.topic]
-    killed = subprocess.run([sys.executable, "-c", KILLED, *words], timeout=60, check=False)
+    killed = subprocess.run([sys.executable, "-c", KILLED, *words], timeout=200, check=False)
     assert killed.returncode == -signal.SIGKILL
     write(output, 0, ("a", "kept"))
     assert read(output) == ["kept"]

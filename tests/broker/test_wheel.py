@@ -121,7 +121,7 @@ def test_without_java_nothing_is_fetched_and_the_error_says_what_to_install(inst
         env=environment | {"PENSTOCK_CACHE": str(tmp_path / "cache")},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=200,
         check=False,
     )
     assert answer.returncode == 1

@@ -295,7 +295,7 @@ class Arena:
             assert time.monotonic() < deadline, self.said()
             self.feed(FEED, chance)
             with suppress(subprocess.TimeoutExpired):
-                process.wait(0.3)
+                process.wait(0.1)
         assert process.returncode == -signal.SIGKILL, self.said()
 
     def finish(self, chance: random.Random) -> None:
@@ -307,7 +307,7 @@ class Arena:
         while len(self.copies()) < self.sent or sum(self.answer()) < self.sent:
             assert process.poll() is None, self.said()
             assert time.monotonic() < deadline, f"{len(self.copies())} {self.answer()}"
-            time.sleep(0.5)
+            time.sleep(0.2)
         process.terminate()
         assert process.wait(WAIT_SECONDS) == 0, self.said()
 

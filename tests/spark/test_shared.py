@@ -25,7 +25,7 @@ def test_that_takes_all_memory_of_spark(spark):
     # The answer, or the connection for it, is cut off.
     with suppress(Py4JError, OSError):
         gateway.new_array(gateway.jvm.long, 1 << 30)
-    gateway.proc.wait(30)
+    gateway.proc.wait(60)
 
 def test_that_needs_spark(spark):
     raise AssertionError("it was run")
@@ -34,7 +34,7 @@ def test_that_loses_the_broker(kafka):
     (directory,) = Path(tempfile.gettempdir()).glob("penstock-broker-*/node-1")
     broker = KeptProgram(directory, grace=timedelta())
     os.kill(broker.pid(), signal.SIGKILL)
-    broker.wait_until_stopped(timeout=timedelta(seconds=30))
+    broker.wait_until_stopped(timeout=timedelta(seconds=60))
 
 def test_that_needs_the_broker(topic):
     raise AssertionError("it was run")
@@ -52,7 +52,7 @@ def test_whoever_needs_what_an_earlier_test_has_lost_fails_at_once_and_says_so(t
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=250,
     )
     assert "it was run" not in run.stdout, run.stdout
     assert "lost what is shared: Spark's JVM has ended with status 3" in run.stdout, run.stdout

@@ -132,7 +132,7 @@ class Run:
             said = self.said.read_text(errors="replace")[-3000:]
             assert self.process.poll() is None, said
             assert time.monotonic() < deadline, f"{what}\n{said}"
-            pause.wait(0.5)
+            pause.wait(0.3)
 
     def stop(self) -> int:
         self.process.terminate()

@@ -89,7 +89,7 @@ class WordCount:
             for parts, process in self._processes.items():
                 assert process.poll() is None, self.said(*parts)
             assert time.monotonic() < deadline, otherwise()
-            pause.wait(0.5)
+            pause.wait(0.3)
 
     def lines(self) -> list[str]:
         return [msgspec.json.decode(found.value)["text"] for found in self._reader.read("lines")]

@@ -51,7 +51,7 @@ def test_a_failure_can_be_read_though_the_run_was_cut_off_afterwards(tmp_path):
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=200,
     )
     assert run.returncode == 3
     assert "test_cut_off.py::test_that_fails" in run.stdout
@@ -68,7 +68,7 @@ def run_lanes(directory):
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=200,
     )
     return run.returncode, run.stdout.splitlines()
 

@@ -12,7 +12,7 @@ def test_the_first_signal_asks_and_the_second_interrupts(number, code):
     with stop_on_signals() as stop:
         assert not stop.event.is_set()
         os.kill(os.getpid(), number)
-        assert stop.event.wait(5)
+        assert stop.event.wait(60)
         assert stop.exit_code == code
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(number)

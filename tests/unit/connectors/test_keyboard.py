@@ -38,7 +38,7 @@ def test_lines_are_settled_while_the_person_thinks_and_stop_ends_the_reading(pip
     settled = threading.Event()
     feed.settle = settled.set
     thread.start()
-    assert settled.wait(5)
+    assert settled.wait(60)
     feed.stop.set()
     thread.join(5)
     assert not thread.is_alive()

@@ -74,8 +74,8 @@ def test_it_reports_from_start_to_stop(progress, reports):
 def test_it_reports_on_its_own_while_the_source_is_busy():
     reported = threading.Semaphore(0)
     with Progress("in", lambda _: reported.release()):
-        assert reported.acquire(timeout=5)
-        assert reported.acquire(timeout=5)
+        assert reported.acquire(timeout=60)
+        assert reported.acquire(timeout=60)
 
 
 def test_a_failure_is_the_last_thing_it_reports(progress, reports):

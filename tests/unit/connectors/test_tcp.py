@@ -33,7 +33,7 @@ def server(feed, clock):
 
 def connected(feed) -> socket.socket:
     host, port = feed.facts["listening on"].rsplit(":", 1)
-    return socket.create_connection((host, int(port)), timeout=5)
+    return socket.create_connection((host, int(port)), timeout=60)
 
 
 def turn_until(server: TcpServer, condition: Callable[[], object]) -> None:
