@@ -1,10 +1,10 @@
 """Runs all tests in three lanes side by side, which divide the modules among them (``lane.py``).
 
-One has the shared Spark session; of the others one begins with programs that start a Spark of their
-own, and one with tests that need a broker only. They wait a lot, each for something else, so two
-cores are busy all the time. Lines of all lanes are printed as they come. At the end follow what
-failed, the ten slowest tests, the tests over the budget of their kind (see CONTRIBUTING.md), and
-how long everything took. Arguments are passed on to pytest.
+One lane begins with the tests of the shared Spark session, one with programs that start a Spark of
+their own, and one with tests that need a broker only. Each waits a lot for something else, so two
+cores are busy all the time. The lines of all lanes are printed as they come. At the end follow what
+failed, the ten slowest tests, the tests over the budget of their kind (CONTRIBUTING.md), and how
+long everything took. Arguments are passed on to pytest.
 """
 
 import json
