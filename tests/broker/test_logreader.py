@@ -235,7 +235,7 @@ def test_a_missing_topic_is_an_error(reader, topic):
 
 
 def test_a_range_that_ends_at_an_instant_cannot_be_followed(reader, ten):
-    with pytest.raises(ConfigurationError, match="cannot be followed"):
+    with pytest.raises(ConfigurationError, match="cannot follow a range"):
         reader.read(ten, end=Instant(BASE_AT), follow=True)
 
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from penstock.backbone.client.failures import beyond_end
-from penstock.backbone.topics.range import Earliest, End, Instant, Latest, Offset
+from penstock.backbone.topics.range import Earliest, End, Instant, Last, Latest, Offset, Start
 from penstock.backbone.topics.topics import Topics
 from penstock.errors import ConfigurationError
 
-__all__ = ["Ends", "Span", "chosen", "starts", "stops"]
+__all__ = ["Ends", "Span", "chosen", "settled_range", "starts", "stops"]
 
 Ends: TypeAlias = Mapping[int, tuple[int, int]]
 """For each partition its first offset and the next one."""
@@ -28,6 +28,23 @@ class Span:
         return self.end is not None and self.start >= self.end
 
 
+def settled_range(
+    topics: Topics, topic: str, *, start: Start, end: End, ends: Ends | None = None
+) -> dict[int, tuple[int, int]]:
+    """Return a range as offsets, from which to which, for each partition.
+
+    It has what is on the log now; ``ends`` says what that is, if it is known already.
+    """
+    ends = topics.ends(topic, committed=True) if ends is None else ends
+    first = starts(topics, topic, start=start, ends=ends)
+    last = stops(topics, topic, end=end, ends=ends, follow=False)
+    found = {}
+    for number, (low, high) in ends.items():
+        begin = max(low, first.get(number, high))
+        found[number] = (begin, max(begin, last[number] or 0))
+    return found
+
+
 def chosen(topic: str, ends: Ends, partitions: Sequence[int] | None) -> Ends:
     """Return the ends of the partitions that are asked for; all of them for None."""
     if partitions is None:
@@ -42,11 +59,14 @@ def chosen(topic: str, ends: Ends, partitions: Sequence[int] | None) -> Ends:
     return {number: ends[number] for number in partitions}
 
 
-def starts(
-    topics: Topics, topic: str, *, start: Earliest | Latest | Offset | Instant, ends: Ends
-) -> dict[int, int]:
-    """Return where reading starts; a partition for which no offset is given is not read."""
+def starts(topics: Topics, topic: str, *, start: Start, ends: Ends) -> dict[int, int]:
+    """Return where reading starts; a partition for which no offset is given is not read.
+
+    The last records of a partition are counted in offsets, which may hold no record.
+    """
     match start:
+        case Last():
+            return {number: max(low, high - start.count) for number, (low, high) in ends.items()}
         case Earliest():
             return {number: low for number, (low, _) in ends.items()}
         case Latest():

@@ -14,8 +14,8 @@ from penstock.backbone.client.connection import Connection
 from penstock.backbone.client.logrecord import Partition, RawRecord
 from penstock.backbone.log.producer import Producer
 from penstock.backbone.log.reader import LogReader
-from penstock.backbone.topics.range import EARLIEST, LATEST, End, Instant, Last, Latest, Start
-from penstock.backbone.topics.span import starts, stops
+from penstock.backbone.topics.range import EARLIEST, LATEST, End, Instant, Latest, Start
+from penstock.backbone.topics.span import settled_range
 from penstock.backbone.topics.topics import Topics
 from penstock.core.graph.data import OnLog
 from penstock.core.graph.graph import Graph
@@ -57,16 +57,10 @@ class Rerun:
 def range_size(connection: Connection, inputs: Sequence[OnLog], over: Range) -> int:
     """Return how many offsets the range holds; records are at most as many."""
     topics = Topics(connection)
-    count = 0
-    for topic in (data.topic.name for data in inputs):
-        ends = topics.ends(topic, committed=True)
-        last = stops(topics, topic, end=over.end, ends=ends, follow=False)
-        if isinstance(over.start, Last):
-            count += sum(min(over.start.count, high - low) for low, high in ends.values())
-            continue
-        first = starts(topics, topic, start=over.start, ends=ends)
-        count += sum(max(0, (last[number] or at) - at) for number, at in first.items())
-    return count
+    ranges = (
+        settled_range(topics, data.topic.name, start=over.start, end=over.end) for data in inputs
+    )
+    return sum(end - begin for found in ranges for begin, end in found.values())
 
 
 def result_name(name: str, label: str) -> str:

@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.backbone.log.positions import PositionStore
 from penstock.backbone.log.producer import Producer
 from penstock.backbone.site import Site
-from penstock.backbone.topics.range import EARLIEST, LATEST, End, Last, Start
-from penstock.backbone.topics.span import starts, stops
+from penstock.backbone.topics.range import EARLIEST, LATEST, End, Start
+from penstock.backbone.topics.span import settled_range
 from penstock.backbone.topics.topics import Topics
 from penstock.core.graph.data import Archive, Data, Lake, OnLog, Stream, Table
 from penstock.core.graph.graph import Graph
@@ -45,7 +45,7 @@ from penstock.pipelines.spark.failures import of_query
 from penstock.pipelines.spark.session import session
 from penstock.pipelines.spark.taskcount import tasks_told
 
-__all__ = ["BatchResult", "run_batch", "settled_range"]
+__all__ = ["BatchResult", "run_batch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,10 @@ def run_batch(
     topics.declare(specs)
     ranges = {
         data.topic.name: settled_range(
-            topics, data.topic.name, EARLIEST if data in pipeline.lookups else start, end
+            topics,
+            data.topic.name,
+            start=EARLIEST if data in pipeline.lookups else start,
+            end=end,
         )
         for data in pipeline.reads
         if not isinstance(data, Lake)
@@ -225,18 +228,3 @@ class _Batch:
         if isinstance(self._pipeline.writes, Archive):
             return archive_rows(self._rows(data), self._pipeline.writes.stream)
         return records(self._rows(data), data)
-
-
-def settled_range(topics: Topics, topic: str, start: Start, end: End) -> OffsetRange:
-    """Fix the range; records that retention has deleted are not part of it."""
-    ends = topics.ends(topic, committed=True)
-    if isinstance(start, Last):
-        first = {number: high - start.count for number, (_, high) in ends.items()}
-    else:
-        first = starts(topics, topic, start=start, ends=ends)
-    last = stops(topics, topic, end=end, ends=ends, follow=False)
-    found = {}
-    for number, (low, high) in ends.items():
-        begin = max(low, first.get(number, high))
-        found[number] = (begin, max(begin, last[number] or 0))
-    return found

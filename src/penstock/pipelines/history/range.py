@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
 
 from penstock.backbone.site import Site
-from penstock.backbone.topics.range import End, Instant, Last, Start
+from penstock.backbone.topics.range import End, Instant, Start
 from penstock.backbone.topics.span import starts, stops
 from penstock.backbone.topics.topics import Topics
 from penstock.core.graph.data import Archive
@@ -47,10 +47,7 @@ class PastRange:
         ends = {
             number: (0, high) for number, (_, high) in topics.ends(topic, committed=True).items()
         }
-        if isinstance(start, Last):
-            first = {number: max(0, high - start.count) for number, (_, high) in ends.items()}
-        else:
-            first = starts(topics, topic, start=start, ends=ends)
+        first = starts(topics, topic, start=start, ends=ends)
         last = stops(topics, topic, end=end, ends=ends, follow=False)
         begun, ended = _kept_at(kept, start), _kept_at(kept, end)
         over = {}

@@ -19,12 +19,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.backbone.client.connection import Connection
 from penstock.backbone.topics.range import EARLIEST, LATEST, End, Start
+from penstock.backbone.topics.span import settled_range
 from penstock.backbone.topics.topics import Topics
 from penstock.core.graph.data import Data, Lake, OnLog, Table
 from penstock.core.graph.graph import Graph
 from penstock.errors import ConfigurationError, TransientError
 from penstock.machine.configfile import Loaded
-from penstock.pipelines.execution.batch import settled_range
 from penstock.pipelines.gate.reading import REJECTED, latest_records, records, topic_rows
 from penstock.pipelines.lake.table import defaulted, empty_rows, lake_path, table_exists
 from penstock.pipelines.query.allowance import Allowance, OverdueError, allowance
@@ -245,7 +245,7 @@ def _log_frame(
     # The records of a table since some time are not the table.
     whole = isinstance(data, Table)
     start, end = (EARLIEST, LATEST) if whole else (span.start, span.end)
-    over = settled_range(Topics(connection), data.topic.name, start, end)
+    over = settled_range(Topics(connection), data.topic.name, start=start, end=end)
     rows = topic_rows(spark, connection, data.topic.name, over=over)
     if isinstance(data, Table):
         return latest_records(rows, data, observed=data.name)

@@ -6,7 +6,7 @@ import pytest
 
 from penstock.backbone.client.connection import Connection
 from penstock.backbone.topics.range import EARLIEST, LATEST, Instant, Last, Offset
-from penstock.backbone.topics.span import Span, chosen, starts, stops
+from penstock.backbone.topics.span import Span, chosen, settled_range, starts, stops
 from penstock.backbone.topics.topics import Topics
 from penstock.core.settings.settings import KafkaSettings
 from penstock.errors import ConfigurationError
@@ -61,6 +61,8 @@ def test_all_partitions_are_chosen_unless_some_are_named():
         (LATEST, {0: 10, 1: 0}),
         (Offset({0: 10}), {0: 10}),
         (Offset({0: 0, 1: 0}), {0: 0, 1: 0}),
+        (Last(3), {0: 7, 1: 0}),
+        (Last(99), {0: 5, 1: 0}),
     ],
 )
 def test_starts_are_offsets(topics, start, expected):
@@ -85,3 +87,17 @@ def test_a_start_beyond_the_end_is_refused(topics):
 )
 def test_stops_are_offsets_not_beyond_the_log_unless_it_is_followed(topics, end, follow, expected):
     assert stops(topics, "t", end=end, ends=ENDS, follow=follow) == expected
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        (EARLIEST, LATEST, {0: (5, 10), 1: (0, 0)}),
+        (Last(2), LATEST, {0: (8, 10), 1: (0, 0)}),
+        (Offset({0: 2}), Offset({0: 7}), {0: (5, 7), 1: (0, 0)}),
+        (Offset(0), Offset(3), {0: (5, 5), 1: (0, 0)}),
+        (LATEST, Offset(7), {0: (10, 10), 1: (0, 0)}),
+    ],
+)
+def test_a_settled_range_has_what_is_on_the_log_and_is_never_negative(topics, start, end, expected):
+    assert settled_range(topics, "t", start=start, end=end, ends=ENDS) == expected
