@@ -98,7 +98,7 @@ def run(kafka):
     slow = Slow(f"slow.{uuid.uuid4().hex[:8]}")
     Topics(kafka).declare(slow.app.graph.topics())
     for part, count in PARTS.items():
-        words = SimpleNamespace(words=slow.app.graph.part(part).reads[0])
+        words = SimpleNamespace(words=slow.app.graph.part(part).inputs[0])
         kit.send_words(kafka, words, [f"w{number}" for number in range(count)])
     with kit.InThread(kafka, slow, *PARTS, settings=SETTINGS) as running:
         for part, count in PARTS.items():

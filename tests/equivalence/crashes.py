@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from penstock.core.graph.parts import Service
 from penstock.core.records.codec import JsonCodec
 from penstock.core.rules.check import verified
 from penstock.services.state.codec import MARKER_KEY
@@ -123,7 +124,9 @@ class Run:
         found = {}
         clocked = self.made.plan.clocked
         for part in self.graph.parts:
-            if not part.keeps_state or (part.aggregation is not None and not clocked):
+            if not isinstance(part, Service) or not part.keeps_state:
+                continue
+            if part.aggregation is not None and not clocked:
                 continue
             for partition in self.log.partitions(self.graph.changelog(part).name):
                 for key, value in {r.key(): r.value() for r in self.log.read(partition)}.items():

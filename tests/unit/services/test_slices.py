@@ -7,6 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from penstock import App, Timer, Timers, record
+from penstock.core.graph.lookup import find_part
+from penstock.core.graph.parts import Service
 from penstock.services.task.task import Task
 from penstock.testing.memorylog import MemoryDelivery, MemoryLog
 
@@ -62,7 +64,7 @@ class Bench:
             number=0,
             starts={WORDS: offset},
             delivery=MemoryDelivery(
-                self.log, group="demo.s", delivery=self.app.graph.part("s").delivery
+                self.log, group="demo.s", delivery=find_part(self.app.graph, "s", Service).delivery
             ),
             clock=lambda: self.now_at,
         )

@@ -11,7 +11,7 @@ from penstock.cli.screen.progressbar import progress_bar
 from penstock.cli.screen.terminal import shortened
 from penstock.cli.session import Session
 from penstock.core.graph.data import Lake
-from penstock.core.graph.parts import Pipeline, Service, Sink
+from penstock.core.graph.parts import Pipeline, Service, Source
 from penstock.core.status.report import Counts
 from penstock.errors import ConfigurationError
 
@@ -41,17 +41,17 @@ def _replay(session: Session) -> None:
         _replay_service(session, part)
     elif isinstance(part, Pipeline):
         _replay_pipeline(session, part)
-    elif isinstance(part, Sink):
-        raise ConfigurationError(
-            f"{part.name!r} is a sink: only services and pipelines are replayed",
-            code="replay.sink",
-            hint=f"penstock topics tail {part.reads.name} --from earliest",
-        )
-    else:
+    elif isinstance(part, Source):
         raise ConfigurationError(
             f"{part.name!r} is a source: its records are already on {part.into.name!r}",
             code="replay.source",
             hint=f"penstock topics tail {part.into.name} --from earliest",
+        )
+    else:
+        raise ConfigurationError(
+            f"{part.name!r} is a {part.kind}: only services and pipelines are replayed",
+            code=f"replay.{part.kind}",
+            hint=f"penstock topics tail {part.inputs[0].name} --from earliest",
         )
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.lookup import find_parts
@@ -17,7 +16,7 @@ class Unit:
     """One process and the parts it runs."""
 
     name: str
-    kind: Literal["source", "pipeline", "service", "sink"]
+    kind: str
     parts: tuple[str, ...]
 
 

@@ -30,17 +30,17 @@ _STYLE = """
   .name { font-size: 15px; font-weight: 600; }
   .what, .count { font-size: 12px; font-weight: 400; fill: #475569; }
   .paper { fill: #ffffff; }
-  .node { stroke: #64748b; stroke-width: 1.2; }
+  .node { fill: #eef2f6; stroke: #64748b; stroke-width: 1.2; }
   .edge { fill: none; stroke: #64748b; stroke-width: 1.6; }
   .feedback { stroke-dasharray: 5 4; }
   .head { fill: #64748b; }
-  .source, .sink { fill: #eef2f6; } .stream { fill: #e0f2fe; } .table { fill: #dcfce7; }
+  .stream { fill: #e0f2fe; } .table { fill: #dcfce7; }
   .lake { fill: #ccfbf1; } .pipeline { fill: #fef3c7; } .service { fill: #ede9fe; }
   .rim { fill: none; }
   @media (prefers-color-scheme: dark) {
     text { fill: #f1f5f9; } .what, .count { fill: #b6c2d3; } .paper { fill: #0f172a; }
-    .node, .edge { stroke: #8b9bb0; } .head { fill: #8b9bb0; }
-    .source, .sink { fill: #2b3648; } .stream { fill: #0c4a6e; } .table { fill: #14532d; }
+    .node { fill: #2b3648; } .node, .edge { stroke: #8b9bb0; } .head { fill: #8b9bb0; }
+    .stream { fill: #0c4a6e; } .table { fill: #14532d; }
     .lake { fill: #134e4a; } .pipeline { fill: #713f12; } .service { fill: #4c1d95; } }
 """
 

@@ -5,20 +5,12 @@ from collections.abc import Iterator, Sequence
 
 from penstock.core.graph.data import Archive, Data, Lake
 from penstock.core.graph.graph import Edge, Graph
-from penstock.core.graph.parts import Part, Pipeline, RealTime, Service, Sink, Source
+from penstock.core.graph.parts import Part
 from penstock.core.printable import printable
 
 __all__ = ["counted", "describe", "draw_mermaid", "draw_text"]
 
-_PLURALS = {
-    "source": "sources",
-    "stream": "streams",
-    "table": "tables",
-    "lake": "lake tables",
-    "pipeline": "pipelines",
-    "service": "services",
-    "sink": "sinks",
-}
+_ORDER = ("source", "stream", "table", "lake", "pipeline", "service", "sink")
 _MERMAID_SHAPES = {
     "source": ('>"', '"]'),
     "stream": ('[["', '"]]'),
@@ -28,6 +20,8 @@ _MERMAID_SHAPES = {
     "service": ('("', '")'),
     "sink": ('[/"', '"/]'),
 }
+_MERMAID_BOX = ('["', '"]')
+"""The shape of any other kind."""
 _MERMAID_COLOURS = {
     "source": "fill:#eef2f6,stroke:#64748b,color:#0f172a",
     "stream": "fill:#e0f2fe,stroke:#0284c7,color:#0f172a",
@@ -42,8 +36,9 @@ _MERMAID_COLOURS = {
 def counted(graph: Graph) -> str:
     """Return how many nodes of each kind there are: ``2 sources, 3 streams, 1 service``."""
     kinds: list[str] = [node.kind for node in (*graph.parts, *graph.data)]
-    numbers = [(kind, kinds.count(kind)) for kind in _PLURALS]
-    words = [f"{n} {_PLURALS[kind] if n > 1 else _singular(kind)}" for kind, n in numbers if n]
+    order = dict.fromkeys((*_ORDER, *kinds))
+    numbers = [(_singular(kind), kinds.count(kind)) for kind in order]
+    words = [f"{n} {word}s" if n > 1 else f"{n} {word}" for word, n in numbers if n]
     return ", ".join(words) or "nothing"
 
 
@@ -53,20 +48,7 @@ def _singular(kind: str) -> str:
 
 def describe(node: Data | Part) -> str:
     """Return what a node is, in a few words: ``stream of Word by word``."""
-    match node:
-        case Source():
-            return f"source, {node.connector.describe()}"
-        case Sink():
-            return f"sink, {node.delivery.replace('_', ' ')}, {node.connector.describe()}"
-        case Service():
-            words = f"service, {node.delivery.replace('_', ' ')}"
-            states = ", ".join(state.name for state in node.states)
-            return f"{words}, state {states}" if states else words
-        case Pipeline():
-            mode = "real-time" if isinstance(node.trigger, RealTime) else "micro-batch"
-            return f"pipeline, {mode}, {node.output}, {node.delivery.replace('_', ' ')}"
-        case _:
-            return _describe_data(node)
+    return node.summary if isinstance(node, Part) else _describe_data(node)
 
 
 def _describe_data(node: Data) -> str:
@@ -135,7 +117,7 @@ def draw_mermaid(graph: Graph) -> str:
     ids = {node.name: f"n{number}" for number, node in enumerate(nodes)}
     lines = ["flowchart LR"]
     for node in nodes:
-        left, right = _MERMAID_SHAPES[node.kind]
+        left, right = _MERMAID_SHAPES.get(node.kind, _MERMAID_BOX)
         label = f"<b>{_mermaid_text(node.name)}</b><br/>{_mermaid_text(describe(node))}"
         lines.append(f"  {ids[node.name]}{left}{label}{right}:::{node.kind}")
     for edge in graph.edges():

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from penstock.core.graph.data import Data, Lake, OnLog
-from penstock.core.graph.parts import Part, Pipeline, Service, Source
+from penstock.core.graph.parts import Part, Service, Source
 from penstock.core.records.deadletter import dead_letter_topic
 from penstock.core.rollup.late import late_topic
 from penstock.core.topic import TopicSpec
@@ -59,46 +59,33 @@ class Graph:
     @property
     def aggregates(self) -> bool:
         """Return whether it declares a windowed aggregation."""
-        return any(isinstance(part, Pipeline | Service) and part.aggregation for part in self.parts)
+        return any(part.aggregation for part in self.parts)
 
     def changelog(self, service: Service) -> TopicSpec:
         """Return the topic that a service's state is rebuilt from."""
-        return TopicSpec(
-            name=f"{self.app}.{service.name}.changelog",
-            partitions=service.reads[0].topic.partitions,
-            compacted=True,
-            retention=None,
-        )
+        return service.changelog(self.app)
 
     def positions(self, source: Source) -> TopicSpec:
         """Return the topic that keeps how far a source has been read."""
-        return TopicSpec(
-            name=f"{self.app}.{source.name}.positions",
-            partitions=1,
-            compacted=True,
-            retention=None,
-        )
+        return source.positions(self.app)
+
+    def own_topics(self) -> dict[str, TopicSpec]:
+        """Return the topics beside those of streams and tables, by what they are, in words."""
+        found = {"the dead letters": self.dead_letters}
+        if self.aggregates:
+            found["the late ledger"] = self.late_records
+        for part in self.parts:
+            for purpose, topic in part.own_topics(self.app).items():
+                found[f"the {purpose} of {part.kind} {part.name!r}"] = topic
+        return found
 
     def topics(self) -> tuple[TopicSpec, ...]:
         """Return every topic the application needs, its own included."""
-        changelogs = (
-            self.changelog(part)
-            for part in self.parts
-            if isinstance(part, Service) and part.keeps_state and part.reads
-        )
-        late = (self.late_records,) if self.aggregates else ()
-        positions = (
-            self.positions(part)
-            for part in self.parts
-            if isinstance(part, Source) and part.positioned
-        )
-        streams = (data.topic for data in self.on_log)
-        return (*streams, self.dead_letters, *late, *changelogs, *positions)
+        return (*(data.topic for data in self.on_log), *self.own_topics().values())
 
     def edges(self) -> Iterator[Edge]:
         """Yield the flow of records, part by part in order of declaration."""
         for part in self.parts:
             yield from (Edge(data.name, part.name) for data in part.inputs)
-            closing = part.feedback if isinstance(part, Service) else ()
             for data in part.outputs:
-                yield Edge(part.name, data.name, data.name in closing)
+                yield Edge(part.name, data.name, data.name in part.feedback)

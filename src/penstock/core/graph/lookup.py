@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.parts import Part, Pipeline, Service, Sink, Source
+from penstock.core.graph.parts import Part
 from penstock.core.place import did_you_mean
 from penstock.errors import ConfigurationError
 
 __all__ = ["find_part", "find_parts"]
 
-P = TypeVar("P", Source, Pipeline, Service, Sink)
+P = TypeVar("P", bound=Part)
 
 
 def find_part(graph: Graph, name: str, kind: type[P]) -> P:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol
 
 from penstock.core.graph.data import Data, Lake, OnLog, Stream, Table
 from penstock.core.graph.policy import ErrorPolicy
 from penstock.core.graph.state import StateSpec
 from penstock.core.rollup.aggregation import Aggregation
+from penstock.core.topic import TopicSpec
 from penstock.errors import Place
 
 __all__ = [
@@ -34,6 +35,50 @@ DEFAULT_TIMEOUT = timedelta(seconds=30)
 Delivery = Literal["at_most_once", "at_least_once", "exactly_once"]
 
 
+class Part:
+    """What an application runs. Graph, look-up, topics, drawing and cycles know no more of it.
+
+    A kind of part is a frozen dataclass made from this.
+    """
+
+    name: str
+    kind: str
+    """Its kind in a word, as people read it."""
+    place: Place | None
+
+    __slots__ = ()
+
+    @property
+    def inputs(self) -> tuple[Data, ...]:
+        """What it reads of the application's data."""
+        return ()
+
+    @property
+    def outputs(self) -> tuple[Data, ...]:
+        """What it writes of the application's data."""
+        return ()
+
+    @property
+    def aggregation(self) -> Aggregation | None:
+        """What it computes, where that was declared as a windowed aggregation."""
+        return None
+
+    @property
+    def feedback(self) -> tuple[str, ...]:
+        """Names of what it writes that close a cycle on purpose."""
+        return ()
+
+    @property
+    def summary(self) -> str:
+        """What it is, in a few words: ``service, exactly once``."""
+        return self.kind
+
+    def own_topics(self, app: str) -> Mapping[str, TopicSpec]:
+        """Return the topics that only it uses, by what they are: ``changelog``."""
+        del app
+        return {}
+
+
 class Connector(Protocol):
     """A way in from an outside system; ``penstock.connectors`` has them and says how to write one.
 
@@ -49,7 +94,7 @@ class Connector(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(Part):
     """Brings records of an outside system onto a stream."""
 
     name: str
@@ -79,6 +124,19 @@ class Source:
         """Return what a reader of committed records may rely on."""
         return "exactly_once" if self.positioned else "at_most_once"
 
+    @property
+    def summary(self) -> str:
+        """What it is: ``source, lines of notes.txt``."""
+        return f"{self.kind}, {self.connector.describe()}"
+
+    def positions(self, app: str) -> TopicSpec:
+        """Return the topic that keeps how far it has been read."""
+        return _own_topic(app, self.name, "positions", partitions=1)
+
+    def own_topics(self, app: str) -> Mapping[str, TopicSpec]:
+        """Return its positions, where it can be read again from one."""
+        return {"positions": self.positions(app)} if self.positioned else {}
+
 
 class SinkConnector(Protocol):
     """A way out to an outside system; ``penstock.connectors`` has them and says how to write one.
@@ -95,7 +153,7 @@ class SinkConnector(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sink:
+class Sink(Part):
     """Writes the records of a stream to an outside system."""
 
     name: str
@@ -119,6 +177,11 @@ class Sink:
         """Return what a reader of the outside system may rely on."""
         return self.connector.delivery
 
+    @property
+    def summary(self) -> str:
+        """What it is: ``sink, at least once, JSON lines in out/``."""
+        return f"{self.kind}, {_words(self.delivery)}, {self.connector.describe()}"
+
 
 @dataclass(frozen=True, slots=True)
 class MicroBatch:
@@ -135,7 +198,7 @@ class RealTime:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pipeline:
+class Pipeline(Part):
     """A function from DataFrames to a DataFrame, run by Spark as a stream or over a range."""
 
     name: str
@@ -185,13 +248,19 @@ class Pipeline:
             data for data in self.reads if not isinstance(data, Lake) and data not in lookups
         )
 
+    @property
+    def summary(self) -> str:
+        """What it is: ``pipeline, micro-batch, append, exactly once``."""
+        mode = "real-time" if isinstance(self.trigger, RealTime) else "micro-batch"
+        return f"{self.kind}, {mode}, {self.output}, {_words(self.delivery)}"
+
     def __call__(self, *frames: Any) -> Any:
         """Call the user's function itself, as its own tests do."""
         return self.function(*frames)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
+class Service(Part):
     """A function, or a class or object with ``process``, that handles one record at a time."""
 
     name: str
@@ -231,10 +300,32 @@ class Service:
         """Whether it remembers anything per key, so that it needs keys and a changelog."""
         return self.timed or bool(self.states) or self.aggregation is not None
 
+    @property
+    def summary(self) -> str:
+        """What it is: ``service, exactly once, state seen``."""
+        words = f"{self.kind}, {_words(self.delivery)}"
+        states = ", ".join(state.name for state in self.states)
+        return f"{words}, state {states}" if states else words
+
+    def changelog(self, app: str) -> TopicSpec:
+        """Return the topic that its state is rebuilt from."""
+        return _own_topic(app, self.name, "changelog", partitions=self.reads[0].topic.partitions)
+
+    def own_topics(self, app: str) -> Mapping[str, TopicSpec]:
+        """Return its changelog, where it keeps state."""
+        return {"changelog": self.changelog(app)} if self.keeps_state and self.reads else {}
+
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Call the user's function itself, or make an object of their class, as tests do."""
         call = self.function if callable(self.function) else self.function.process
         return call(*arguments, **named)
 
 
-Part: TypeAlias = Source | Pipeline | Service | Sink
+def _words(delivery: Delivery) -> str:
+    return delivery.replace("_", " ")
+
+
+def _own_topic(app: str, part: str, purpose: str, *, partitions: int) -> TopicSpec:
+    """Return a compacted topic for what a part keeps."""
+    name = f"{app}.{part}.{purpose}"
+    return TopicSpec(name=name, partitions=partitions, compacted=True, retention=None)

@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.core.graph.data import Data, Lake, Stream, Table
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.parts import Part, Pipeline, RealTime, Service, Sink, Source
+from penstock.core.graph.parts import Part, Pipeline, RealTime, Sink, Source
 from penstock.core.options import UnreadableSpan
 from penstock.core.place import did_you_mean
 from penstock.core.rules.archive import archive_problems
@@ -67,19 +67,7 @@ def _names(graph: Graph) -> Iterator[Problem]:
 
 def _own_topics(graph: Graph) -> Iterator[Problem]:
     """Find names of streams and tables that topics of the application's own have."""
-    own = {
-        f"{graph.app}.{part.name}.changelog": f"the changelog of service {part.name!r}"
-        for part in graph.parts
-        if isinstance(part, Service) and part.keeps_state
-    }
-    own |= {
-        graph.positions(part).name: f"the positions of source {part.name!r}"
-        for part in graph.parts
-        if isinstance(part, Source) and part.positioned
-    }
-    own[graph.dead_letters.name] = "the dead letters"
-    if graph.aggregates:
-        own[graph.late_records.name] = "the late ledger"
+    own = {topic.name: what for what, topic in graph.own_topics().items()}
     for data in graph.on_log:
         if used := own.get(data.topic.name):
             text = f"{data.kind} {data.name!r} has the same name as the topic of {used}"

@@ -36,7 +36,7 @@ class PartReport(msgspec.Struct, frozen=True, kw_only=True):
     """One moment of one part. ``reason`` says why it is degraded or failed."""
 
     part: str
-    kind: Literal["source", "pipeline", "service", "sink"]
+    kind: str
     state: PartState
     at: float
     """Seconds since the epoch."""
