@@ -1,4 +1,4 @@
-"""Python packages that only pipelines need; services and the command line do without them."""
+"""The Python packages that only pipelines need."""
 
 from importlib.util import find_spec
 

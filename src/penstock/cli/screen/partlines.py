@@ -28,7 +28,7 @@ class PartLines:
         self._due: dict[str, float] = {}
 
     def take(self, report: PartReport, process: str = "") -> None:
-        """Take note of a report, from any thread; ``process`` tells several of one part apart."""
+        """Take a report, from any thread; ``process`` distinguishes the processes of one part."""
         name = process or report.part
         with self._lock:
             now = self._clock()

@@ -19,10 +19,10 @@ _JSON = "application/json"
 
 
 class StatusPage:
-    """Serves what ``told`` says while the block runs; it is asked once for each request.
+    """Serves the status that ``told`` returns while the block runs; calls it once per request.
 
     Port 0 takes one that is free. ConfigurationError where the port is taken. ``hosts`` are further
-    names by which it is asked, besides those of this machine; ``note`` hears of trouble.
+    names that requests may use, besides those of this machine; ``note`` gets messages on trouble.
     """
 
     def __init__(

@@ -1,10 +1,9 @@
 """A small HTTP server for pages made from memory: GET or HEAD, one answer, the connection ends.
 
-Whoever may connect may also be slow, silent or many. So a request has a deadline from its first
-byte to the last of the answer, a head has a size, and there is room for so many connections: when
-one more comes, the oldest goes, which is never one that asked as soon as it came. Only names of
-this machine are answered: a page in a browser cannot ask by a name that it has pointed here (DNS
-rebinding).
+Clients may be slow, silent or many. So a request has a deadline from its first byte to the last of
+the answer, a head has a maximum size, and the number of connections is limited: one more closes the
+oldest, which is never one that sent its request at once. Only requests for a name of this machine
+are answered, so a page in a browser cannot use a name that it has pointed here (DNS rebinding).
 """
 
 import asyncio
@@ -100,7 +99,7 @@ def _refusal(status: HTTPStatus, text: str) -> Answer:
 class PageServer:
     """Serves pages on a socket that listens, in a thread, while the block runs.
 
-    ``note`` hears, once, that the machine gives no more connections; it goes on when it does.
+    ``note`` is called once when the machine accepts no more connections; serving goes on later.
     """
 
     def __init__(
@@ -192,7 +191,7 @@ class PageServer:
             return _refusal(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, text)
         try:
             return answered(head, self._pages, hosts=self._hosts)
-        except Exception as error:  # noqa: BLE001 - whatever it is, who asks is told
+        except Exception as error:  # noqa: BLE001 - the client gets any error
             text = printable(f"{type(error).__name__}: {error}")
             return _refusal(HTTPStatus.INTERNAL_SERVER_ERROR, text)
 

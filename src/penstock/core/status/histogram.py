@@ -1,4 +1,4 @@
-"""Durations counted by how many there were, as Prometheus wants them."""
+"""A histogram of durations, in the form of Prometheus."""
 
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _BOUNDS = (
 
 
 class Histogram:
-    """Seconds, counted by how many there were; bounded whatever comes."""
+    """Counts durations in fixed buckets; its size does not grow."""
 
     __slots__ = ("_counts", "_sum")
 
@@ -23,7 +23,7 @@ class Histogram:
         self._sum = 0.0
 
     def see(self, seconds: float, *, times: int = 1) -> None:
-        """Take note of a duration that came so many times."""
+        """Count a duration, as often as it came."""
         self._counts[bisect_left(_BOUNDS, seconds)] += times
         self._sum += seconds * times
 

@@ -52,7 +52,7 @@ class FetchProgress:
 
 
 class _JarError(Exception):
-    """A jar cannot be had; its text says why."""
+    """A jar cannot be fetched; the text says why."""
 
     def __init__(self, code: str, why: str) -> None:
         super().__init__(why)
@@ -60,7 +60,7 @@ class _JarError(Exception):
 
 
 class _NetworkError(Exception):
-    """One attempt failed on the way; another may not."""
+    """One attempt failed on the network; another may succeed."""
 
 
 def fetch_jars(
@@ -72,13 +72,13 @@ def fetch_jars(
     attempts: int = 5,
     backoff: Backoff = _BACKOFF,
 ) -> None:
-    """Bring jars into the cache; those that are there with the right bytes are left alone.
+    """Fetch jars into the cache; a jar that is there with the right bytes is not fetched again.
 
     A jar appears in the cache under its name only when all its bytes have been verified. Fetches
     of one cache take turns, so clones may fetch at once. An interrupted fetch goes on where it
     stopped. ``progress`` is called from several threads, one at a time.
 
-    Raises ConfigurationError that names every jar that could not be had: ``jars.not-found``,
+    Raises ConfigurationError that names every jar that could not be fetched: ``jars.not-found``,
     ``jars.hash``, ``jars.unreachable`` or ``jars.disk``. Nothing is left of a jar whose bytes
     were wrong.
     """
@@ -109,10 +109,10 @@ def fetch_jars(
 
 
 def ensure_jars(*jar_sets: JarSet, fetch: Callable[[Sequence[Jar]], None] = fetch_jars) -> None:
-    """Fetch the jars and the Java that these programs lack; do nothing if none is missing.
+    """Fetch the jars of these sets that are not in the cache.
 
-    Raises ConfigurationError: ``java.missing`` before anything is fetched, or what ``fetch``
-    raises.
+    It looks for Java first, and raises ConfigurationError (``java.missing``) before it downloads
+    anything. If no jar is missing it does not look for Java. Raises whatever ``fetch`` raises.
     """
     if missing := [jar for jar_set in jar_sets for jar in missing_jars(jar_set)]:
         find_java()
@@ -153,8 +153,8 @@ class _Run:
     _done: int = 0
 
     def all(self, parallel: int) -> dict[Jar, _JarError]:
-        """Fetch everything in threads; return what could not be had."""
-        # The largest first, so that none of them is alone at the end.
+        """Fetch all jars in threads; return those that failed."""
+        # The largest first, so that no large one is left alone at the end.
         queue = deque(sorted(self.jars, key=lambda jar: -jar.size))
         failures: dict[Jar, _JarError] = {}
         broken: list[BaseException] = []
@@ -168,7 +168,7 @@ class _Run:
                 self.stop.set()
 
         self.tell()
-        # No thread outlives the process: one may wait for a server that says nothing.
+        # Daemons: a thread may wait for a silent server, and must not keep the process alive.
         threads = [
             threading.Thread(target=work, name=f"fetch-{number}", daemon=True)
             for number in range(min(parallel, len(self.jars)))

@@ -31,11 +31,11 @@ _LOOK_SECONDS = 1.0
 class Child:
     """One child process in a session of its own, with a lifeline to this process.
 
-    Each line it writes to standard output goes to ``on_line``, from a thread, without its line
-    end; a line longer than 1 MiB is dropped. Standard error is appended to the log file; what is
-    past the ``bounds`` is put aside, at the start and whenever the child is polled. When the child
-    ends, by itself or through ``stop``, whatever is left of its session is killed: nothing it
-    started survives it.
+    A thread calls ``on_line`` with each line of standard output, without its line end; a line
+    longer than 1 MiB is dropped. Standard error is appended to the log file, which stays within
+    ``bounds``: its size is checked at the start and whenever the child is polled. When the child
+    ends, by itself or through ``stop``, the rest of its session is killed: nothing that it started
+    survives it.
     """
 
     def __init__(

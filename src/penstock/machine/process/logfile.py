@@ -1,8 +1,8 @@
 """Bound the log files that programs write to while they run.
 
-A program holds its log open, so the file cannot be put aside: what it has is copied to the first of
-the older files, and the file is emptied. The writer must append. What is written in the moment
-between the copy and the emptying is lost.
+A program holds its log open, so the file cannot be renamed: its content is copied to the first of
+the older files, and the file is emptied. The writer must append. What is written between the copy
+and the emptying is lost.
 """
 
 import os
@@ -19,10 +19,10 @@ _LOOK_SECONDS = 2.0
 
 
 def bound_log(log: Path, *, max_bytes: int, kept: int) -> bool:
-    """Put aside what a log holds once that is ``max_bytes``; return whether it was.
+    """Move the content of a log of ``max_bytes`` or more to an older file; return whether it did.
 
-    ``kept`` older files stay beside it, ``.1`` the newest, each with the last ``max_bytes`` of what
-    there was. Where the disk does not work the log grows on: whoever needs the disk reports it.
+    ``kept`` older files stay beside the log, ``.1`` the newest. Each holds the last ``max_bytes``
+    of what was moved. A log on a disk that fails keeps growing: whoever writes next reports it.
     """
     try:
         return _put_aside(log, max_bytes, kept)

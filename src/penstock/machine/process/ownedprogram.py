@@ -99,7 +99,7 @@ class KeptProgram:
         wait_until_dead(pid, timeout=_ORPHAN_LIMIT)
 
     def disown(self) -> bool:
-        """Give up ownership; return whether this was the last owner, so that the program stops.
+        """Give up ownership; return whether this was the last owner, so the program stops.
 
         The keeper notices by itself; ``wait_until_stopped`` waits for what it does.
         """

@@ -1,4 +1,4 @@
-"""Other processes, by their number: whether they live, what they run, and ending them."""
+"""Other processes by their id: whether they run, their command line, and how to kill them."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ _POLL_SECONDS = 0.02
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended and waits for its parent's notice does not."""
+    """Return whether a process runs; a zombie does not."""
     try:
         return psutil.Process(pid).status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
     except psutil.AccessDenied:  # another user's
@@ -24,7 +24,7 @@ def is_alive(pid: int) -> bool:
 
 
 def command_line(pid: int) -> str:
-    """Return the command line of a process; nothing if there is no such process."""
+    """Return the command line of a process; empty if there is no such process."""
     try:
         return " ".join(psutil.Process(pid).cmdline())
     except psutil.Error:
@@ -32,7 +32,7 @@ def command_line(pid: int) -> str:
 
 
 def wait_until_dead(pid: int, *, timeout: timedelta) -> bool:
-    """Wait for the end of a process that need not be a child; return whether it came."""
+    """Wait for any process to end, child or not; return whether it ended in time."""
     deadline = time.monotonic() + timeout.total_seconds()
     while is_alive(pid):
         if time.monotonic() >= deadline:
@@ -42,9 +42,9 @@ def wait_until_dead(pid: int, *, timeout: timedelta) -> bool:
 
 
 def session_members(session: int) -> list[int]:
-    """Return the processes of a session that run.
+    """Return the running processes of a session.
 
-    A program may put what it starts into a group of its own, but hardly ever into a session.
+    Programs put their children into groups of their own, but hardly ever into new sessions.
     """
     return [pid for pid in psutil.pids() if _session_of(pid) == session and is_alive(pid)]
 

@@ -34,7 +34,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Registry:
-    """The files of one directory, which is made when something is entered."""
+    """The files of one directory, which the first entry creates."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -66,8 +66,8 @@ class Registry:
         return sorted(found, key=lambda entry: entry.started_at)
 
     def _tidy(self, path: Path, *, complete: bool) -> None:
-        # What is complete was written under the lock, which is gone now. The rest may be a file
-        # whose process has not come to lock it yet.
+        # A complete file was written under the lock, which is gone now. An incomplete one may
+        # belong to a process that has not locked it yet.
         with suppress(OSError):
             if complete or time.time() - path.stat().st_mtime > _UNFINISHED_SECONDS:
                 path.unlink(missing_ok=True)
@@ -76,7 +76,7 @@ class Registry:
 def _is_owned(path: Path) -> bool:
     try:
         return FileLock(path).is_taken()
-    except OSError:  # another user's: whether it lives, its page will show
+    except OSError:  # another user's file: the page will show whether the process lives
         return True
 
 

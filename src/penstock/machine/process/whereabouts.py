@@ -13,9 +13,9 @@ _LIBRARIES = tuple({get_paths()[name] for name in ("stdlib", "platstdlib", "pure
 
 
 def whereabouts(thread: int) -> str:
-    """Return the line of the user's code that a thread is at, else of a library's, else of ours.
+    """Return the line of the user's code that a thread is at, or of a library, or of Penstock.
 
-    ``app.py:12, in parse``; empty where there is no such thread any more.
+    For example ``app.py:12, in parse``. Empty if the thread has ended.
     """
     frame = sys._current_frames().get(thread)  # noqa: SLF001 - the documented way
     if frame is None:
