@@ -18,7 +18,10 @@ PUBLIC = {
         "approximate_distinct collect combine count distinct first last maximum mean minimum"
         " quantile top total variance"
     ),
-    "penstock.connectors": "keyboard run_source tcp_lines text_file",
+    "penstock.connectors": (
+        "WHOLE BatchLimits Feed Item LiveConnector Position PositionedConnector Reading Row Writer"
+        " WritingConnector json_files keyboard run_sink run_source tcp_lines text_file"
+    ),
     "penstock.testing": "Driver",
 }
 

@@ -1,4 +1,4 @@
-"""Ways in from outside and out again: sources onto streams, and sinks that streams go to.
+"""Connectors: sources bring data of outside systems onto streams, sinks write streams to them.
 
 ================  ========================================================================
 textfile          a source: a text file, exactly once
