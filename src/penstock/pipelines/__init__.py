@@ -2,7 +2,7 @@
 
 ===========  =====================================================================================
 query        read-only SQL over topics and the lake
-rebuild      a pipeline computed anew beside the running one, and put in its place
+rebuild      recompute a pipeline beside the running one, and replace it
 execution    a pipeline that runs: as a stream that is kept going, or over a finished range
 program      what made a checkpoint, and whether the program of today may go on with it
 rollups      windowed aggregations: Spark's own windows, or the pane machine

@@ -1,8 +1,8 @@
 """The history of a pipeline's streams: copied in the order of the log, read before it.
 
 The copy lies beside the checkpoint in numbered pieces, one for each batch. The file with the seams
-is written when it is complete: a start that does not find it begins anew, one that finds it
-goes on. While there are pieces to read the log is held back, and so no batch has both.
+is written when the copy is complete. A start that does not find it copies again; one that finds it
+continues. While there are pieces to read, the log waits, so no batch has both.
 """
 
 import json

@@ -30,7 +30,7 @@ class Settling:
     def ready(self) -> bool:
         """Whether seams and copies exist; start making them if not.
 
-        Raises what went wrong; the next call begins anew.
+        Raises what went wrong; the next call starts again.
         """
         if self._done or (self._thread is None and self._histories.load()):
             self._done = True
@@ -47,7 +47,7 @@ class Settling:
         return True
 
     def stop(self) -> None:
-        """Give up a copy that is under way; the next start makes it anew."""
+        """Abandon an unfinished copy; the next start makes a new one."""
         while self._thread is not None and self._thread.is_alive():
             self._spark.sparkContext.cancelJobGroup(self._group)
             self._thread.join(_LOOK_SECONDS)

@@ -32,9 +32,10 @@ def refuse_other_checkpoint(
     """Refuse a checkpoint that would duplicate or lose rows of a table, before anything is written.
 
     - ``lake.second-beginning``: it is new, and the table has rows of a query whose checkpoint is
-      nowhere in the directory of checkpoints. Begun anew, it would add its whole input once more.
-    - ``lake.older-checkpoint``: the table is ahead of it. Delta would take its next batches for
-      those that it has, and drop them.
+      nowhere in the directory of checkpoints. Started again, it would add its whole input a second
+      time.
+    - ``lake.older-checkpoint``: the table is ahead of it. Delta would mistake its next batches for
+      batches that it already has, and drop them.
     """
     if pipeline.output == "complete" or not table_exists(spark, path):
         return

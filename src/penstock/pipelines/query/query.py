@@ -1,8 +1,8 @@
 """SQL over streams, tables and the lake, as a batch: read only, bounded in rows and in time.
 
 A query has a Spark session of its own, in which nothing exists but the views it reads: no files by
-their path, no variables, none of the functions that call into Java. It belongs to no consumer
-group and writes nothing, so that whatever runs is not disturbed.
+their path, no variables, none of the functions that call into Java. It belongs to no consumer group
+and writes nothing, so it disturbs nothing that runs.
 """
 
 import itertools

@@ -28,7 +28,7 @@ class TakenBatch:
 
 
 class BatchTrail:
-    """Follows the batches of one query, each of them once.
+    """Follows the batches of one query, each once.
 
     ``known`` names the batches that can still be looked up, with ``planned``; None: that one was
     forgotten meanwhile.

@@ -9,11 +9,11 @@ __all__ = ["collection_paused"]
 
 @contextmanager
 def collection_paused() -> Iterator[None]:
-    """Let the collector rest until the block ends.
+    """Pause the collector until the block ends.
 
-    Windows and panes hold no cycles: they are gone when nobody refers to them. The collector goes
-    through all that are alive, again and again as there come more of them, and finds nothing. That
-    was more than half of the time of a batch with many keys.
+    Windows and panes hold no cycles: they are gone when nobody refers to them. As more of them
+    come, the collector goes through all live ones again and again, and finds nothing. That took
+    more than half of the time of a batch with many keys.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -1,4 +1,4 @@
-"""The late records of Spark's own windows, which drops them in silence.
+"""Find the late records of Spark's own windows, which drop them silently.
 
 A batch says how many rows its windows did not take. Only where there are any, exactly the offsets
 of the batch are read again, and the records that were late for it written to the ledger. Spark
@@ -76,9 +76,9 @@ class LateSweeper(Sweeper):
         """How many offsets were in batches that Spark had forgotten before anybody looked."""
 
     def follow_batch(self, batch: int, *, dropped: bool, told: PlannedBatch | None = None) -> None:
-        """Take note of a finished batch, and write the records that were late for it.
+        """Process a finished batch: write the records that were late for it.
 
-        So are those before it that nobody has followed, as far as Spark remembers them.
+        Earlier batches that nobody has processed are included, as far as Spark remembers them.
         """
         for taken in self._trail.follow(batch, dropped=dropped, told=told):
             self._watermark = taken.watermark * _MILLISECOND - SHIFT

@@ -1,4 +1,4 @@
-"""The late records of a rebuild: counted, not written, for the run before has reported its own.
+"""Count the late records of a rebuild. They are not written, because the old run has reported them.
 
 The count lies beside the checkpoint and is written when a batch is done. A batch whose end nobody
 saw, because the rebuild was killed there, is not in it; the next start finds that out and says so.

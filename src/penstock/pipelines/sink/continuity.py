@@ -35,7 +35,7 @@ def begun_before(
     ConfigurationError, and nothing was written then:
 
     - ``pipeline.second-beginning``: the checkpoint is new, and the stream holds what another one
-      has written. Begun anew, the pipeline would write its whole input once more.
+      has written. Started again, the pipeline would write its whole input a second time.
     - ``pipeline.other-checkpoint``: another checkpoint has written meanwhile.
     - ``pipeline.older-checkpoint``: batches were begun that it does not know, or knows as others.
     """

@@ -1,7 +1,7 @@
 """Why Spark refuses the plan of a function, in the words of a pipeline.
 
-Spark advises whoever writes a whole program: to start a query, to call ``withWatermark``. In a
-pipeline that is said otherwise, or is not the function's to do.
+Spark gives advice for whole programs: to start a query, to call ``withWatermark``. A pipeline does
+that in another way, or its function must not do it.
 """
 
 import re
