@@ -18,18 +18,21 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from penstock.core.panes.arrivals import Ahead, Arrivals
-from penstock.core.panes.machine import KeyState, Outcome, PaneMachine
+from penstock.core.panes.machine import KeyState, Outcome, PaneMachine, WindowState
 from penstock.core.panes.packing import decode, encode, pack, unpack
 from penstock.core.panes.pane import LateElement, Pane
 from penstock.core.panes.times import END, NEVER, At
 from penstock.core.panes.waiting import Waiting
 from penstock.core.panes.watermark import SourceTime, Watermark, WatermarkRule
+from penstock.core.panes.windows import Window
 
-__all__ = ["Bucket", "BucketOutput", "MemoryStore", "Store"]
+__all__ = ["GROUP_PREFIX", "Bucket", "BucketOutput", "MemoryStore", "Store", "windows_of"]
 
 T = TypeVar("T")
 
 _HEAD = b"h"
+GROUP_PREFIX = b"k"
+"""What the record of a key begins with in the store."""
 _VERSION = 1
 _NOWHERE = At(NEVER, NEVER)
 
@@ -198,9 +201,9 @@ class Bucket:
         for key in self._dirty:
             entry = self._entries[key]
             if entry.state.windows or entry.state.ordinal:
-                self._store.put(b"k" + key, encode((*entry.listed, pack(entry.state))))
+                self._store.put(GROUP_PREFIX + key, encode((*entry.listed, pack(entry.state))))
             else:
-                self._store.delete(b"k" + key)
+                self._store.delete(GROUP_PREFIX + key)
                 del self._entries[key]
         self._dirty.clear()
         for waiting in self._waiting.values():
@@ -265,7 +268,7 @@ class Bucket:
     def _entry(self, key: bytes) -> _Entry:
         entry = self._entries.get(key)
         if entry is None:
-            found = self._store.get(b"k" + key)
+            found = self._store.get(GROUP_PREFIX + key)
             if found is None:
                 entry = _Entry(KeyState())
             else:
@@ -298,6 +301,12 @@ class Bucket:
         }
         slots = {kind: waiting.slots() for kind, waiting in self._waiting.items()}
         return encode((_VERSION, self._clock, self._mark.value, sources, slots))
+
+
+def windows_of(record: bytes) -> Mapping[Window, WindowState]:
+    """Return the windows that a key's record in the store holds."""
+    _, _, packed = decode(record)
+    return unpack(packed).windows
 
 
 def _is_due(entry: _Entry, now: At) -> bool:

@@ -4,7 +4,7 @@ A value of a plain type (a number, a text, a truth) is held as it is; any other 
 what the user's code does to an object it was given, or has given, changes nothing here.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from penstock.core.graph.state import CallScope, ListState, MapState, State, Sta
 from penstock.core.instants import MICROSECOND, micros
 from penstock.errors import ConfigurationError
 from penstock.services.state.codec import MAX_STATE_BYTES, RENAME_HINT, StateCodec, check_size
+from penstock.services.state.committed import ABSENT, Overlay
 from penstock.services.state.expiries import Expiries, HeldExpiries, ShelvedExpiries
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ABSENT", "Cells", "ListCells", "MapCells", "ValueCells", "make_cells"]
 
-ABSENT: Any = object()
 _LENGTH_BYTES = 4
 _LARGE = MAX_STATE_BYTES // 8
 """What is larger than this is measured as it is written."""
@@ -30,7 +30,7 @@ _LEAST_COUNT, _MOST_COUNT = -(2**63), 2**63
 """Whole numbers between these need no other check."""
 
 
-class Cells:
+class Cells(Overlay):
     """Bytes to what is held there, and which of them changed since the last commit.
 
     With a time to live what is held is a pair: the thing itself, and when it expires.
@@ -45,11 +45,12 @@ class Cells:
         shelf: "Shelf | None" = None,
         held: StateSpec | None = None,
     ) -> None:
+        super().__init__()
         self.spec = spec
         self.codec = StateCodec(held or spec, changelog=changelog)
+        self.prefix = self.codec.prefix
         self.values: Any = {}
         """Places to what is held there: a dictionary, or what stands for one on a disk."""
-        self.changed: set[bytes] = set()
         self._clock = clock
         self._lifetime = None if spec.ttl is None else spec.ttl // MICROSECOND
         self.expiries: Expiries = HeldExpiries()
@@ -73,15 +74,17 @@ class Cells:
         size = len(held) if isinstance(held, _SIZED) else 0
         if size + len(place) > _LARGE:
             check_size(f"the state {self.spec.name!r}", len(place) + len(self.codec.dump(held)))
-        here.undo.append((self, place, self.values.get(place, ABSENT)))
+        before = self.values.get(place, ABSENT)
+        here.undo.append((self, place, before))
+        self.changed.setdefault(place, before)
         self.values[place] = held if self._lifetime is None else self._until_later(place, held)
-        self.changed.add(place)
 
     def drop(self, here: CallScope, place: bytes) -> None:
         """Hold nothing any more, as part of a call."""
-        if (before := self.values.pop(place, ABSENT)) is not ABSENT:
+        if (before := self.values.get(place, ABSENT)) is not ABSENT:
             here.undo.append((self, place, before))
-            self.changed.add(place)
+            self.changed.setdefault(place, before)
+            del self.values[place]
 
     def restore(self, place: bytes, before: Any) -> None:
         """Take back a change."""
@@ -126,6 +129,23 @@ class Cells:
             return held
         return held, int(expires) if expires else self._later()
 
+    def held(self) -> Mapping[bytes, Any]:
+        """Return places to what is held there now, for state in memory."""
+        found: Mapping[bytes, Any] = self.values
+        return found
+
+    def under(self, head: bytes) -> Iterable[bytes]:
+        """Return the places that hold something now and begin so."""
+        places: Iterable[bytes] = self.values.under(head)
+        return places
+
+    def shown(self, found: Any, now_at: datetime) -> Any:
+        """Return what is held as the user's code would get it; ABSENT: it has expired."""
+        if self._lifetime is None:
+            return self.codec.give(found)
+        held, expires = found
+        return self.codec.give(held) if expires > micros(now_at) else ABSENT
+
     def expires_at(self) -> int | None:
         """Return, in microseconds, when something may expire next."""
         return self.expiries.first()
@@ -141,8 +161,8 @@ class Cells:
             if found[1] > now:
                 again.append((place, found[1]))
             else:
+                self.changed.setdefault(place, found)
                 del self.values[place]
-                self.changed.add(place)
                 swept = True
         for place, expires in again:
             self.expiries.add(place, expires)
@@ -174,6 +194,20 @@ class ValueCells(Cells):
         """Return what the user's code gets."""
         return State(self, here)
 
+    def places(self, key: bytes) -> tuple[bytes, bool]:
+        """Return the place of a key, which has one."""
+        return key, False
+
+    def key_of(self, place: bytes) -> bytes:
+        """Return the key that a place belongs to."""
+        return place
+
+    def gather(self, found: Iterable[tuple[bytes, Any]], now_at: datetime) -> Any:
+        """Return the value of a key."""
+        for _, held in found:
+            return self.shown(held, now_at)
+        return ABSENT
+
     def remove(self, here: CallScope) -> None:
         """Forget the key."""
         self.drop(here, here.key)
@@ -196,9 +230,10 @@ class ValueCells(Cells):
         if len(key) > _LARGE or len(value) > _LARGE:
             self.put(here, key, value)
             return
-        here.undo.append((self, key, values.get(key, ABSENT)))
+        before = values.get(key, ABSENT)
+        here.undo.append((self, key, before))
+        self.changed.setdefault(key, before)
         values[key] = value
-        self.changed.add(key)
 
     def _write_number(self, here: CallScope, value: Any) -> None:
         if refusal := self._refuses(value):
@@ -214,18 +249,20 @@ class ValueCells(Cells):
         if len(key) > _LARGE:
             self.put(here, key, value)
             return
-        here.undo.append((self, key, values.get(key, ABSENT)))
+        before = values.get(key, ABSENT)
+        here.undo.append((self, key, before))
+        self.changed.setdefault(key, before)
         values[key] = value
-        self.changed.add(key)
 
     def _keep(self, here: CallScope, value: Any) -> None:
         key, values = here.key, self.values
         if len(key) > _LARGE:
             self.put(here, key, value)
             return
-        here.undo.append((self, key, values.get(key, ABSENT)))
+        before = values.get(key, ABSENT)
+        here.undo.append((self, key, before))
+        self.changed.setdefault(key, before)
         values[key] = value
-        self.changed.add(key)
 
 
 class ListCells(ValueCells):
@@ -262,6 +299,23 @@ class MapCells(Cells):
     def handle(self, here: CallScope) -> MapState[Any, Any]:
         """Return what the user's code gets."""
         return MapState(self, here)
+
+    def places(self, key: bytes) -> tuple[bytes, bool]:
+        """Return what the places of a key's entries begin with."""
+        return _head(key), True
+
+    def key_of(self, place: bytes) -> bytes:
+        """Return the key that an entry belongs to."""
+        return _head_of(place)[_LENGTH_BYTES:]
+
+    def gather(self, found: Iterable[tuple[bytes, Any]], now_at: datetime) -> Any:
+        """Return the map of a key; ABSENT: it has no entries."""
+        entries = {}
+        for place, held in found:
+            if (value := self.shown(held, now_at)) is not ABSENT:
+                name = place[len(_head_of(place)) :]
+                entries[self._name_decoder.decode(name)] = value
+        return entries or ABSENT
 
     def read_entry(self, here: CallScope, name: Any, default: Any) -> Any:
         """Return an entry of the key's map, or the default."""

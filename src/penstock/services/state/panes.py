@@ -5,9 +5,11 @@ number of keys with their windows stays there.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
-from penstock.core.panes.bucket import Bucket
+from penstock.core.panes.bucket import GROUP_PREFIX, Bucket, windows_of
+from penstock.services.state.committed import ABSENT, Overlay, Readable, WindowValue
 from penstock.services.state.notes import Notes
 from penstock.services.state.saving import Saving
 
@@ -21,16 +23,24 @@ _KEPT_KEYS = 20_000
 """So many keys stay unpacked in memory, from one commit to the next, where state is on a shelf."""
 
 
-class PaneState:
-    """The records of a bucket, and which of them the changelog does not have yet."""
+class PaneState(Overlay):
+    """The records of a bucket, and which of them the changelog does not have yet.
 
-    def __init__(self, shelf: "Shelf | None" = None) -> None:
+    ``results`` gives the results of a window from what it holds.
+    """
+
+    prefix = _PREFIX
+
+    def __init__(
+        self, shelf: "Shelf | None" = None, *, results: Callable[[Any], Any] = lambda held: held
+    ) -> None:
+        super().__init__()
+        self._results = results
         self.bucket: Bucket | None = None
         self.notes = Notes()
         self._saving = None if shelf is None else Saving(shelf)
         self._records: dict[bytes, bytes | None] = {}
         """All of them, or those that the shelf does not have; None: deleted since."""
-        self._changed: set[bytes] = set()
 
     def __len__(self) -> int:
         """Return how many records there are; of a shelf, about."""
@@ -44,18 +54,18 @@ class PaneState:
 
     def put(self, key: bytes, value: bytes) -> None:
         """Write a record."""
+        self.changed.setdefault(key, self._records.get(key, ABSENT))
         self._records[key] = value
-        self._changed.add(key)
 
     def delete(self, key: bytes) -> None:
         """Delete a record that may be there."""
         if self.get(key) is None:
             return
+        self.changed.setdefault(key, self._records.get(key, ABSENT))
         if self._saving is None:
             del self._records[key]
         else:
             self._records[key] = None
-        self._changed.add(key)
 
     def changes(self) -> Iterable[tuple[bytes, bytes | None]]:
         """Return a changelog record for everything that changed since the last commit."""
@@ -65,7 +75,7 @@ class PaneState:
 
     def settle(self) -> None:
         """Forget what changed: its changelog records are committed."""
-        self._changed.clear()
+        super().settle()
         self.notes.settle()
         self._save()
 
@@ -82,6 +92,40 @@ class PaneState:
             self._records.pop(key[len(_PREFIX) :], None)
         else:
             self._records[key[len(_PREFIX) :]] = value
+
+    @property
+    def readable(self) -> Mapping[str, Readable]:
+        """Return the one state there is, for a cut to read: the windows of each group."""
+        return {"windows": self}
+
+    def held(self) -> Mapping[bytes, Any]:
+        """Return the records, where they are in memory."""
+        return self._records
+
+    def under(self, head: bytes) -> tuple[bytes, ...]:
+        """Refuse: a group has one record."""
+        raise LookupError(head)
+
+    def load(self, place: bytes, value: bytes) -> bytes:  # noqa: ARG002 - as it is on the shelf
+        """Return a record of the shelf."""
+        return value
+
+    def places(self, key: bytes) -> tuple[bytes, bool]:
+        """Return where the record of a group is."""
+        return GROUP_PREFIX + key, False
+
+    def key_of(self, place: bytes) -> bytes | None:
+        """Return the group of a record; None: it is the bucket's own."""
+        return place[len(GROUP_PREFIX) :] if place.startswith(GROUP_PREFIX) else None
+
+    def gather(self, found: Iterable[tuple[bytes, Any]], now_at: datetime) -> Any:  # noqa: ARG002
+        """Return the windows of a group; ABSENT: it has none."""
+        windows = [
+            WindowValue(*window, self._results(state.held), state.closed)
+            for _, record in found
+            for window, state in windows_of(record).items()
+        ]
+        return sorted(windows, key=lambda each: (each.start, each.end)) or ABSENT
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -114,7 +158,7 @@ class PaneState:
             self._saving.reach(positions)
 
     def _changes(self) -> Iterator[tuple[bytes, bytes | None]]:
-        for key in self._changed:
+        for key in self.changed:
             yield _PREFIX + key, self._records.get(key)
         yield from self.notes.changes()
 
@@ -122,6 +166,6 @@ class PaneState:
         if self._saving is None:
             return
         self._saving.save()
-        self._records = {key: self._records[key] for key in self._changed}
+        self._records = {key: self._records[key] for key in self.changed}
         if self.bucket is not None:
             self.bucket.trim(_KEPT_KEYS)

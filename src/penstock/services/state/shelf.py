@@ -29,6 +29,7 @@ from rocksdict import (
 
 from penstock.errors import TransientError
 from penstock.machine.locks import FileLock
+from penstock.services.state.entries import Entries
 from penstock.services.usererrors import LOG
 
 __all__ = ["LONGEST_AGE_SECONDS", "Shelf", "claimed", "open_copy", "open_shelf"]
@@ -110,6 +111,16 @@ class Shelf:
                     yield key, entries.value()
                 entries.next()
             entries.status()
+        except Exception as error:
+            raise self._failed("reading", error) from error
+
+    def entries(self) -> Entries:
+        """Return all entries as they are now, however they change afterwards.
+
+        Another thread may read them; they must be let go before the shelf is closed.
+        """
+        try:
+            return Entries(self._database.iter())
         except Exception as error:
             raise self._failed("reading", error) from error
 

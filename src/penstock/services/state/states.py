@@ -8,6 +8,7 @@ from penstock.core.graph.state import CallScope, StateSpec
 from penstock.core.graph.timer import Timers
 from penstock.services.state.cells import MapCells, ValueCells, make_cells
 from penstock.services.state.codec import MARKER_KEY
+from penstock.services.state.committed import Readable
 from penstock.services.state.expiries import ShelvedExpiries
 from penstock.services.state.layout import Layout
 from penstock.services.state.notes import LAYOUT_KEY, Notes
@@ -67,6 +68,11 @@ class States:
         return next((cells for cells in self.cells if cells.spec.name == name), None)
 
     @property
+    def readable(self) -> Mapping[str, Readable]:
+        """Return the states by name, for a cut to read."""
+        return {cells.spec.name: cells for cells in self.cells}
+
+    @property
     def tables(self) -> tuple[str, ...]:
         """Return the topics of tables that states are restored from, rather than the changelog."""
         return tuple(self._tables)
@@ -95,7 +101,7 @@ class States:
         TransientError where the shelf could not be written: it must not be used any more.
         """
         for cells in self.cells:
-            cells.changed.clear()
+            cells.settle()
         if self.timers is not None:
             self.timers.settle()
         self.notes.settle()

@@ -9,6 +9,7 @@ from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Service
 from penstock.core.graph.signature import is_async
 from penstock.core.status.eventtimes import EventTimes
+from penstock.services.state.committed import Readable
 from penstock.services.state.notes import Notes
 from penstock.services.state.panes import PaneState
 from penstock.services.state.states import StateCopy
@@ -44,6 +45,10 @@ class ChangelogState(Protocol):
 
     def apply(self, key: bytes, value: bytes | None) -> None:
         """Take in one record of the changelog."""
+
+    @property
+    def readable(self) -> Mapping[str, Readable]:
+        """The states by name, for a cut to read."""
 
     @property
     def tables(self) -> tuple[str, ...]:

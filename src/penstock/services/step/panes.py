@@ -58,7 +58,7 @@ class PaneStep:
         self, graph: Graph, service: Service, *, clock: Clock, shelf: "Shelf | None" = None
     ) -> None:
         rollup = rollup_of(service)
-        self.states = PaneState(shelf)
+        self.states = PaneState(shelf, results=rollup.combiner().result)
         self.tally = Tally()
         self.deadline = inf
         """When to leave what is due for later, by the monotonic clock."""

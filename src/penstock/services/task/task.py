@@ -16,6 +16,7 @@ from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Service
 from penstock.core.graph.signature import is_async
 from penstock.errors import TransientError
+from penstock.services.state.committed import Committed
 from penstock.services.state.notes import POSITIONS_KEY
 from penstock.services.state.positions import (
     Input,
@@ -109,6 +110,8 @@ class Task:
         self.step = make_step(graph, service, clock=clock, shelf=shelf, waits=self._waits)
         self._at_end = at_end
         self.shelf = shelf
+        self.reading = Committed(self.step.states.readable, clock=clock, shelf=shelf)
+        """Its committed state, for other threads to read."""
         self.positions = dict(starts)
         self.committed = dict(starts)
         self.number = number
@@ -156,6 +159,7 @@ class Task:
     def open(self) -> None:
         """Begin, with the state restored."""
         self.step.open(self.number)
+        self.reading.settle(self.positions, lambda: None)
 
     def handle(
         self, partition: Partition, records: Sequence[RawRecord], *, deadline: float = inf
@@ -314,7 +318,7 @@ class Task:
             self.committed |= self._moved
             if self._tables:
                 self._reach(self._tables)
-            self.step.states.settle()
+            self.reading.settle(self.positions, self.step.states.settle)
         self._begun = self._ticked = self._unsaid = False
         self._moved = {}
 
@@ -355,6 +359,7 @@ class Task:
 
     def close(self) -> None:
         """Give up what is not committed."""
+        self.reading.close()
         self.step.tally.discard()
         self._delivery.close()
         if self.shelf is not None:

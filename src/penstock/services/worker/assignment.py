@@ -22,6 +22,7 @@ from penstock.backbone.log.membership import Listener
 from penstock.core.settings.settings import ServiceSettings
 from penstock.core.status.report import Counts
 from penstock.errors import FencedError, PenstockError, TransientError
+from penstock.services.state.committed import Committed
 from penstock.services.step.retries import Retried
 from penstock.services.step.tally import total
 from penstock.services.task.factory import TaskFactory
@@ -270,6 +271,11 @@ class Assignment:
         # Copied: the reporter asks from a thread of its own.
         return [held.task for held in list(self._held.values()) if held.task is not None]
 
+    def reading(self) -> dict[str, Committed]:
+        """Return the committed states of the running tasks, by the tasks' names."""
+        held = list(self._held.values())
+        return {each.name: each.task.reading for each in held if each.task is not None}
+
     def partitions(self) -> set[Partition]:
         """Return the partitions of all tasks, running or on their way up."""
         return {partition for held in self._held.values() for partition in held.partitions}
@@ -332,6 +338,7 @@ class Assignment:
         """Let a task run no more, and remember what it has counted."""
         for partition in held.partitions:
             del self.running[partition]
+        task.reading.close()
         task.step.close()
         self.sought -= held.partitions
         self._past = total(self._past, task.step.tally.committed())
