@@ -140,7 +140,7 @@ def test_a_list_reads_as_a_list_does():
 
 def test_a_state_is_not_taken_for_its_value():
     total = Subject(StateSpec("total", int)).at(b"a")["total"]
-    with pytest.raises(TypeError, match=r"ask for its value with get\(\)"):
+    with pytest.raises(TypeError, match=r"test its value with get\(\)"):
         assert total
 
 
