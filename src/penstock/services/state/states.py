@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.core.graph.state import CallScope, StateSpec
 from penstock.core.graph.timer import Timers
-from penstock.services.state.cells import MapCells, ValueCells, make_cells
+from penstock.services.state.cells import ValueCells
 from penstock.services.state.codec import MARKER_KEY
 from penstock.services.state.committed import Readable
 from penstock.services.state.expiries import ShelvedExpiries
 from penstock.services.state.layout import Layout
+from penstock.services.state.mapcells import MapCells, make_cells
 from penstock.services.state.notes import LAYOUT_KEY, Notes
 from penstock.services.state.saving import Saving
 from penstock.services.state.timers import EVENT_TIME_KEY, TIMER_PREFIXES, TimerQueue
