@@ -22,7 +22,7 @@ from panes import BATCHES, application, penstock
 
 from penstock.backbone.client.connection import Connection
 from penstock.core.settings.settings import SparkSettings
-from penstock.pipelines.spark.standalone import StandaloneCluster
+from penstock.testing.sparkcluster import StandaloneCluster
 
 
 def resident(pids: list[int]) -> int:

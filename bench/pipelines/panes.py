@@ -20,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from penstock import App, EventTime
 from penstock.aggregates import count, mean
-from penstock.pipelines.sink.destination import rows_writer
+from penstock.pipelines.sink.destination import row_options
 from penstock.triggers import after_count, every_record, on_watermark
 from penstock.windows import fixed, retracting
 
@@ -72,7 +72,8 @@ def measure(load: Load, rounds: int, names: list[str]) -> dict[str, float]:
             for number in range(rounds):
                 for name in names:
                     rows = CONTENDERS[name](ground, load.records // BATCHES)
-                    writer = rows_writer(rows, ground.site).outputMode("append")
+                    kafka = rows.writeStream.format("kafka").options(**row_options(ground.site))
+                    writer = kafka.outputMode("append")
                     done = ground.run(writer, ground.checkpoint())
                     speeds[name].append(done.speed)
                     print(f"round {number}  {name:8} {done.speed:10,.0f} records/s", flush=True)

@@ -23,7 +23,7 @@ from penstock.backbone.log.producer import Producer
 from penstock.backbone.log.reader import LogReader
 from penstock.backbone.topics.topics import Topics
 from penstock.machine.process.processes import wait_until_dead
-from penstock.pipelines.spark.standalone import StandaloneCluster
+from penstock.testing.sparkcluster import StandaloneCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 

@@ -21,7 +21,6 @@ __all__ = [
     "WRITTEN",
     "once_writer",
     "row_options",
-    "rows_writer",
     "stream_writer",
     "topic_options",
 ]
@@ -75,11 +74,6 @@ def once_writer(
 
 def _counted(rows: DataFrame, name: str) -> DataFrame:
     return rows.observe(name, F.count(F.lit(1)).alias(WRITTEN))
-
-
-def rows_writer(output: DataFrame, site: Site) -> Any:
-    """Return the writer of rows that say themselves to which topic they go, at least once."""
-    return output.writeStream.format("kafka").options(**row_options(site))
 
 
 def topic_options(data: OnLog, site: Site) -> dict[str, str]:

@@ -12,27 +12,35 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 from urllib.error import URLError
 from urllib.request import urlopen
 
-import pyspark
-
 from penstock.errors import ConfigurationError
 from penstock.machine.files import last_lines
 from penstock.machine.java.java import find_java, spark_java_home
+from penstock.machine.packages import INSTALL_SPARK
 from penstock.machine.ports import LOOPBACK, free_ports
 from penstock.machine.process.ownedprogram import KeptProgram
 
-__all__ = ["StandaloneCluster", "WorkerSize"]
+__all__ = ["StandaloneCluster", "WorkerSize", "spark_home"]
 
 _START_LIMIT = timedelta(seconds=60)
 _STOP_GRACE = timedelta(seconds=15)
 _ASK_SECONDS = 5.0
 _LOOK_SECONDS = 0.2
 _DAEMON_MEMORY = "256m"
+
+
+def spark_home() -> Path:
+    """Return where Spark is installed; ConfigurationError where it is not."""
+    found = find_spec("pyspark")
+    if found is None or found.origin is None:
+        raise ConfigurationError("Spark is not installed", code="spark.missing", hint=INSTALL_SPARK)
+    return Path(found.origin).parent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +123,7 @@ class StandaloneCluster:
             raise self._failure(f"{name} could not be started")
 
     def _command(self, name: str) -> list[str]:
-        java_class = [str(Path(pyspark.__file__).parent / "bin" / "spark-class")]
+        java_class = [str(spark_home() / "bin" / "spark-class")]
         if name == "master":
             words = ["--port", str(self._port), "--webui-port", str(self._page)]
             return [*java_class, "org.apache.spark.deploy.master.Master", *self._host(), *words]
@@ -135,7 +143,7 @@ class StandaloneCluster:
         kept = {key: text for key, text in os.environ.items() if not key.startswith("PENSTOCK_")}
         return kept | {
             "JAVA_HOME": str(spark_java_home(find_java())),
-            "SPARK_HOME": str(Path(pyspark.__file__).parent),
+            "SPARK_HOME": str(spark_home()),
             "SPARK_LOCAL_IP": LOOPBACK,
             "SPARK_DAEMON_MEMORY": _DAEMON_MEMORY,
             "SPARK_DAEMON_JAVA_OPTS": " ".join(f"-D{key}={text}" for key, text in log.items()),
