@@ -1,12 +1,13 @@
 """Penstock: a fast data platform in Python, on Kafka and Spark.
 
-Declare an application with :class:`App` and the names of this module. Windowed aggregations are
+Declare an application with ``App`` and the names of this module. Windowed aggregations are
 written with the words of ``penstock.windows``, ``penstock.triggers`` and ``penstock.aggregates``;
 ``penstock.connectors`` has the ways into an application, ``penstock.testing`` the test kit.
 """
 
-from penstock.core.app import App, delete, feedback, micro_batch, real_time, send
-from penstock.core.graph.data import Output
+from penstock.core.app import App
+from penstock.core.graph.data import Output, delete, feedback, send
+from penstock.core.graph.parts import micro_batch, real_time
 from penstock.core.graph.policy import on_error, retry
 from penstock.core.graph.state import Context, ListState, MapState, Opening, State, ttl
 from penstock.core.graph.timer import Timer, Timers

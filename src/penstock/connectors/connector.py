@@ -1,7 +1,7 @@
 """What a connector implements: a source is live or positioned, a sink writes batches.
 
 Of a *live* source everything happens once (a socket, a keyboard): it puts items into a
-:class:`Feed`, and what it does not take when it comes is gone. A *positioned* source can be read
+``Feed``, and what it does not take when it comes is gone. A *positioned* source can be read
 again (a file, a table): it is divided into splits, each of which is opened at a position and read.
 The runner commits the records and the position in one transaction, which makes it exactly once.
 

@@ -56,10 +56,16 @@ def json_files(
     """Write the records of a stream as files of JSON lines, exactly once.
 
     A file holds records of one partition, in their order, and is there as a whole or not at all:
-    ``<topic>-<partition>-<first offset>-<next offset>.jsonl``. It is written when its first record
-    has waited for ``every``, or when its records have this ``size`` (or are 100,000), or at a stop.
-    Files may be moved away or deleted at any time. A second run of the sink on this machine waits
-    until the first one has ended. A relative path is looked up where the sink runs.
+    ``<topic>-<partition>-<first offset>-<next offset>.jsonl``. Files may be moved away or deleted
+    at any time. A second run of the sink on this machine waits until the first one has ended.
+
+    Args:
+        directory: Where the files are written; a relative path is looked up where the sink runs.
+        every: How long the first record of a file waits for others.
+        size: How large the records of a file are at most; it also has at most 100,000 of them.
+
+    Examples:
+        >>> exported = app.sink("export", json_files("out", every="1m"), reads=alarms)
     """
     problems: list[Problem] = []
     options = ConnectorOptions("json_files", problems)

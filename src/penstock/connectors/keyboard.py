@@ -21,7 +21,7 @@ _LOOK_UP_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keyboard:
-    """Standard input as a source; :func:`keyboard` makes it."""
+    """Standard input as a source; ``keyboard`` makes it."""
 
     max_line: int = _MAX_LINE
     problems: tuple[Problem, ...] = field(default=(), compare=False, repr=False)
@@ -43,10 +43,16 @@ class Keyboard:
 
 
 def keyboard(*, max_line: str | int = _MAX_LINE) -> Keyboard:
-    """Read lines from standard input until its end.
+    """Read the lines that a person types, until the end of standard input.
 
-    It needs a terminal, so `penstock dev` does not run it. Use `penstock run APP --part NAME`. A
-    line is written once. It is lost if the process is killed before Kafka has acknowledged it.
+    A line is written once, or lost if the process is killed before Kafka acknowledged it.
+    ``penstock dev`` leaves it out, because it needs a terminal: run it with ``penstock run APP
+    --part NAME``. A line longer than ``max_line`` becomes a dead letter.
+
+    Examples:
+        >>> def parse(line: str) -> Alarm:
+        ...     return Alarm("me", line)
+        >>> typed = app.source("typed", keyboard(), into=alarms, parse=parse)
     """
     problems: list[Problem] = []
     bound = ConnectorOptions("keyboard", problems).size("max_line", max_line, _MAX_LINE)

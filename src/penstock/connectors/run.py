@@ -24,23 +24,24 @@ _LOOK_SECONDS = 0.1
 
 
 def run_source(graph: Graph, name: str, site: "Site") -> None:
-    """Bring the items of the source of this name onto its stream; the topics must exist.
+    """Run one source of an application until it ends; ``penstock run`` does this for you.
 
-    Returns when the source has ended or soon after ``site.stop`` is set, with everything that was
-    taken on the log. Reports to ``site.report`` every second. Raises ConfigurationError where
-    the source cannot be read, FencedError where the same source runs elsewhere, TransientError
-    where Kafka stays away, StuckError where ``parse`` hangs when it is to stop: its thread is left
-    behind, and the process has to end for it to end.
+    The topics must exist. It returns when the source has ended, or soon after ``site.stop`` is set,
+    with everything that was taken on the log. It reports to ``site.report`` every second.
+
+    It raises a ConfigurationError if the source cannot be read, a FencedError if the same source
+    runs elsewhere, a TransientError if Kafka stays away, and a StuckError if ``parse`` hangs when
+    it is to stop: its thread stays behind, and ends only with the process.
     """
     source = find_part(graph, name, Source)
     _report_on(source, lambda progress: _read(graph, source, site, progress), site=site)
 
 
 def run_sink(graph: Graph, name: str, site: "Site") -> None:
-    """Write the records of the stream of the sink of this name; the topics must exist.
+    """Run one sink of an application until it is stopped; ``penstock run`` does this for you.
 
-    Returns soon after ``site.stop`` is set, with everything that was read written. Reports and
-    raises as :func:`run_source`.
+    The topics must exist. It returns soon after ``site.stop`` is set, with everything that was read
+    written. It reports and raises as ``run_source`` does.
     """
     sink = find_part(graph, name, Sink)
     _report_on(sink, lambda progress: _write(graph, sink, site, progress), site=site)

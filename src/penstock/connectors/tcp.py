@@ -40,7 +40,7 @@ _LOOK_UP_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TcpLines:
-    """A listening socket as a source; :func:`tcp_lines` makes it."""
+    """A listening socket as a source; ``tcp_lines`` makes it."""
 
     host: str = "127.0.0.1"
     port: int = 0
@@ -71,17 +71,24 @@ def tcp_lines(
     line_timeout: str | timedelta = _LINE_TIMEOUT,
     idle_timeout: str | timedelta = _IDLE_TIMEOUT,
 ) -> TcpLines:
-    """Listen for lines over TCP. Port 0 takes a free port, which the source's status shows.
+    """Listen for lines over TCP, from many senders.
 
-    A line is written once, in the order of its connection. It is lost if the process is killed
-    before Kafka has acknowledged it. These lines become dead letters: a line longer than
-    ``max_line`` (only its first bytes are kept), a line whose end does not come within
-    ``line_timeout`` (its connection is closed), and the half line of a broken connection.
+    A line is written once, in the order of its connection, or lost if the process is killed before
+    Kafka acknowledged it. While Kafka is slow, senders wait. A line that is too long, one whose end
+    does not come in time, and the half line of a connection that breaks off become dead letters.
 
-    A connection that sends nothing for ``idle_timeout`` is closed. If there are already
-    ``max_connections``, a new connection replaces the one that was silent for longest; those that
-    never sent anything go first. If none was silent for a second, the new connection is closed and
-    the source is degraded.
+    Args:
+        host: The address to listen on.
+        port: The port; 0 takes a free one, which the status of the source shows.
+        max_line: How long a line may be; its first bytes are kept.
+        max_connections: How many senders at a time. For one more, the one that was silent for
+            longest is closed; if none was silent for a second, the new one is closed instead, and
+            the source is degraded.
+        line_timeout: How long the end of a line may take; then its connection is closed.
+        idle_timeout: How long a connection may send nothing; then it is closed.
+
+    Examples:
+        >>> received = app.source("net", tcp_lines(port=9999), into=readings)
     """
     problems: list[Problem] = []
     options = ConnectorOptions("tcp_lines", problems)

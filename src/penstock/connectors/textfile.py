@@ -40,7 +40,7 @@ _FINGERPRINT_BYTES = 4 << 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextFile:
-    """A text file as a source; :func:`text_file` makes it."""
+    """A text file as a source; ``text_file`` makes it."""
 
     path: Path
     follow: bool = False
@@ -89,18 +89,21 @@ def text_file(
     rate: float | None = None,
     max_line: str | int = _MAX_LINE,
 ) -> TextFile:
-    """Read a text file line by line, exactly once, even if the source is killed.
+    """Read a text file line by line, exactly once.
 
-    The source ends at the end of the file. Run it again to read what was appended. A file that was
-    truncated or replaced is refused. A relative path is resolved where the source runs.
+    Lines and position are committed together, so a source that is killed goes on where it was. A
+    file that was cut or replaced is refused. Without ``follow`` the source ends at the end of the
+    file, and its last line needs no line end; run again, it goes on with what was appended.
 
     Args:
-        path: the file
-        follow: wait for lines that are appended, instead of ending. A line counts once its line end
-            is there; without ``follow``, the last line needs none
-        repeat: begin again at the end, for demonstrations. The file must not change
-        rate: the most lines per second; None: no limit
-        max_line: the most bytes of a line; a longer one becomes a dead letter
+        path: The file; a relative path is looked up where the source runs.
+        follow: Wait for lines that are appended; a line counts when its line end is there.
+        repeat: Begin again at the end, for demonstrations; such a file must not change.
+        rate: The most lines per second.
+        max_line: How long a line may be; a longer one becomes a dead letter.
+
+    Examples:
+        >>> followed = app.source("log", text_file("readings.jsonl", follow=True), into=readings)
     """
     problems: list[Problem] = []
     options = ConnectorOptions("text_file", problems)
@@ -129,7 +132,7 @@ class FilePosition(msgspec.Struct, frozen=True):
 
     @classmethod
     def load(cls, position: Position) -> Self:
-        """Return the position from a value of :meth:`dump`; ConfigurationError for any other."""
+        """Return the position from a value of ``dump``; ConfigurationError for any other."""
         try:
             return msgspec.convert(position, cls)
         except msgspec.ValidationError as error:

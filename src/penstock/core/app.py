@@ -1,13 +1,20 @@
-"""The application: declarations in, a graph out. A declaration starts nothing and raises nothing.
+"""The application: declarations in, a graph out. Declaring starts nothing and raises nothing.
 
-Long because everything that can be declared is here, with its options and what they mean.
+Long because all that can be declared is declared here, each with its options and what they mean.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Literal, TypeVar, get_args
 
-from penstock.core.arguments import read_calls, read_event_time, read_policy, read_trigger
+from penstock.core.arguments import (
+    read_calls,
+    read_event_time,
+    read_outputs,
+    read_policy,
+    read_trigger,
+)
+from penstock.core.declarations import Declarations, Engine
 from penstock.core.graph.data import (
     LAKE_HISTORY,
     Archive,
@@ -15,7 +22,6 @@ from penstock.core.graph.data import (
     Feedback,
     Lake,
     OnLog,
-    Output,
     Stream,
     Table,
 )
@@ -24,7 +30,6 @@ from penstock.core.graph.parts import (
     Connector,
     Delivery,
     MicroBatch,
-    Part,
     Pipeline,
     RealTime,
     Service,
@@ -34,16 +39,11 @@ from penstock.core.graph.parts import (
 )
 from penstock.core.graph.policy import ErrorPolicy
 from penstock.core.graph.signature import method, read_definition
-from penstock.core.options import Options, span_of
+from penstock.core.options import Options
 from penstock.core.place import caller, did_you_mean, place_of
 from penstock.core.records.days import Day
 from penstock.core.records.eventtime import EventTime
-from penstock.core.records.record import RecordType, record_type
-from penstock.core.records.rowkey import row_of
-from penstock.core.records.schema import Schema
 from penstock.core.rollup.aggregation import Aggregation
-from penstock.core.rollup.panerecord import Shape, pane_record_type
-from penstock.core.rollup.resolve import Rollup, read_rollup
 from penstock.core.rules.archive import PARTITIONED_BY
 from penstock.core.topic import (
     DEFAULT_MAX_RECORD_BYTES,
@@ -51,9 +51,9 @@ from penstock.core.topic import (
     Partitioning,
     TopicSpec,
 )
-from penstock.errors import Place, Problem
+from penstock.errors import Problem
 
-__all__ = ["App", "delete", "feedback", "micro_batch", "real_time", "send"]
+__all__ = ["App"]
 
 T = TypeVar("T")
 
@@ -61,93 +61,70 @@ _WEEK = timedelta(days=7)
 _MAX_RECORD = DEFAULT_MAX_RECORD_BYTES
 
 
-Engine = Literal["spark", "services"]
 OutputMode = Literal["append", "update", "complete"]
-
-
-def _no_function(*_: Any) -> Any:
-    raise TypeError("a windowed aggregation is declared, not called")
 
 
 def _unchanged(records: Any) -> Any:
     return records
 
 
-def feedback(data: OnLog) -> Feedback:
-    """Allow a cycle: ``writes=feedback(stream)`` says that this edge closes one on purpose.
-
-    `penstock check` refuses every other cycle.
-    """
-    return Feedback(data)
-
-
-def send(
-    to: Stream[T] | Table[T], record: T, *, headers: Mapping[str, bytes] | None = None
-) -> Output[T]:
-    """Return or yield this from a service to choose the stream of a record, or to add headers.
-
-    A service that writes several streams of one type must use it. A call whose headers are neither
-    bytes nor text, or exceed 64 KiB, fails.
-    """
-    return Output(to, record, headers or {})
-
-
-def delete(table: Table[T], key: Any, *, headers: Mapping[str, bytes] | None = None) -> Output[T]:
-    """Return or yield this from a service to delete the row of a key from a table.
-
-    ``key`` is the value of the key field, or a tuple if the type has several key fields. The
-    deletion keeps its position among the other outputs. Deleting a missing row has no effect.
-    Raises TypeError for a stream, because records of a stream cannot be deleted.
-    """
-    given: Any = table
-    if not isinstance(given, Table):
-        name = getattr(given, "name", given)
-        raise TypeError(f"{name!r} is not a table: only rows of tables can be deleted")
-    return Output(table, None, headers or {}, row_of(table.record.schema, key))
-
-
-def micro_batch(*, every: str | timedelta = "0s") -> MicroBatch:
-    """Run a pipeline in micro-batches, at most one per ``every``; by default without a pause."""
-    return MicroBatch(span_of(every))
-
-
-def real_time(*, checkpoint_every: str | timedelta = "60s") -> RealTime:
-    """Run a pipeline in Spark's real-time mode, with a latency of milliseconds.
-
-    Such a pipeline has no state, writes at least once, and cannot write the lake.
-    """
-    return RealTime(span_of(checkpoint_every))
-
-
 class App:
     """An application: a name, and everything that is declared under it.
 
-    Its methods only record declarations. `penstock check` reports what is wrong with them, all at
-    once. :attr:`graph` is the application as a frozen value.
+    Declaring starts nothing and raises nothing. A mistake is kept with its line, and ``penstock
+    check`` reports all of them at once. The methods return what they declare; give that to the
+    declarations that use it. ``graph`` is the whole application as a value.
+
+    The examples of the API reference go on from this one.
+
+    Examples:
+        >>> from datetime import UTC, datetime, timedelta
+        >>> from penstock import App, record
+        >>> app = App("plant")
+        >>> @record(key="device", time="at")
+        ... class Reading:
+        ...     device: str
+        ...     at: datetime
+        ...     celsius: float
+        >>> @record(key="device")
+        ... class Alarm:
+        ...     device: str
+        ...     text: str
+        >>> readings = app.stream("readings", Reading)
+        >>> copies = app.stream("copies", Reading)
+        >>> alarms = app.stream("alarms", Alarm)
+        >>> hot = app.table("hot", Alarm)
+        >>> app
+        App('plant', 4 data, 0 parts)
     """
 
     def __init__(self, name: str) -> None:
-        self._problems: list[Problem] = []
-        self.name = Options("the application", caller(), self._problems).name(name)
-        self._data: list[Data] = []
-        self._parts: list[Part] = []
-        self._record_types: dict[str, RecordType[Any]] = {}
+        self._declared = Declarations()
+        self.name = Options("the application", caller(), self._declared.problems).name(name)
 
     def __repr__(self) -> str:
         """Return the name and how much is declared."""
-        return f"App({self.name!r}, {len(self._data)} data, {len(self._parts)} parts)"
+        declared = self._declared
+        return f"App({self.name!r}, {len(declared.data)} data, {len(declared.parts)} parts)"
 
     @property
     def graph(self) -> Graph:
-        """Return everything declared so far, as a frozen value."""
+        """Everything declared so far, as a frozen value: what ``penstock check`` verifies.
+
+        It may hold problems. Engines take only a graph without any.
+
+        Examples:
+            >>> [data.name for data in app.graph.data]
+            ['readings', 'copies', 'alarms', 'hot']
+        """
         from_records = [
-            problem for found in self._record_types.values() for problem in found.problems
+            problem for found in self._declared.record_types.values() for problem in found.problems
         ]
         return Graph(
             app=self.name,
-            data=tuple(self._data),
-            parts=tuple(self._parts),
-            problems=(*from_records, *self._problems),
+            data=tuple(self._declared.data),
+            parts=tuple(self._declared.parts),
+            problems=(*from_records, *self._declared.problems),
         )
 
     def stream(
@@ -156,32 +133,37 @@ class App:
         record: type[T] | Aggregation,
         *,
         on: Engine = "spark",
-        partitions: int = DEFAULT_PARTITIONS,
+        partitions: int = 2,
         partition_by: Partitioning | None = None,
-        retention: str | timedelta | None = _WEEK,
+        retention: str | timedelta | None = "7d",
         retention_size: str | None = None,
         replication: int | None = None,
-        max_record: str | int = _MAX_RECORD,
+        max_record: str | int = "1MiB",
         event_time: EventTime | None = None,
     ) -> Stream[T]:
-        """Declare a stream: every record of one type, on a topic with the same name.
+        """Declare a stream: records of one type on a topic with the stream's name.
+
+        Records of one key keep their order. Nothing runs on a topic that contradicts this.
 
         Args:
-            name: the name of the stream and of its topic
-            record: a record type, or a windowed aggregation that fills the stream with its panes
-            on: where the aggregation runs: ``"spark"`` or ``"services"``
-            partitions: how many partitions the topic has
-            partition_by: ``"key"``, the default if the type has a key, or ``"round_robin"``
-            retention: how long records are kept, a week by default; None: for ever
-            retention_size: how many bytes each partition keeps; None: no limit
-            replication: how many replicas; None: the setting ``kafka.replication``
-            max_record: the largest record that the stream accepts
-            event_time: how the watermark follows the records
+            name: The name of the stream and of its topic; it is the stream's identity.
+            record: A class with ``@record``, or a windowed aggregation, which gives its panes.
+            on: What computes a windowed aggregation: ``"spark"`` or ``"services"``.
+            partitions: How many partitions the topic has.
+            partition_by: ``"key"`` (the default of types with a key) or ``"round_robin"``.
+            retention: How long records are kept; None keeps them for ever.
+            retention_size: How many bytes of each partition are kept, as ``"10GiB"``.
+            replication: How many copies; None takes the setting ``kafka.replication``.
+            max_record: How large a record may be.
+            event_time: How the watermark follows the records: ``EventTime(disorder="30s")``.
+
+        Examples:
+            >>> audit = app.stream("audit", Alarm, partitions=4, retention="90d")
         """
         place = caller()
-        options = self._options("stream", name, place)
+        options = self._declared.options("stream", name, place)
         name = options.name(name)
-        found = self._record_type(name, record, place)
+        found = self._declared.record_type(name, record, place)
         usual = "key" if found.schema.key else "round_robin"
         by = usual if partition_by is None else partition_by
         topic = TopicSpec(
@@ -200,8 +182,10 @@ class App:
             event_time=read_event_time(event_time, options),
             place=place,
         )
-        self._data.append(stream)
-        self._fill(stream, record, options.word("on", on, get_args(Engine), "spark"), place)
+        self._declared.data.append(stream)
+        self._declared.fill(
+            stream, record, options.word("on", on, get_args(Engine), "spark"), place
+        )
         return stream
 
     def table(
@@ -210,18 +194,29 @@ class App:
         record: type[T] | Aggregation,
         *,
         on: Engine = "spark",
-        partitions: int = DEFAULT_PARTITIONS,
+        partitions: int = 2,
         replication: int | None = None,
-        max_record: str | int = _MAX_RECORD,
+        max_record: str | int = "1MiB",
     ) -> Table[T]:
-        """Declare a table: the latest record per key, on a compacted topic with the same name.
+        """Declare a table: the latest record of each key, on a compacted topic.
 
-        Instead of a record type you can give a windowed aggregation. The table then has the latest
-        result of each window, computed ``on`` Spark or services. The other options are those of
-        :meth:`stream`.
+        Its record type needs a key. Services and pipelines write rows and delete them. Instead of
+        a record type, a windowed aggregation fills the table with the latest result of each window.
+
+        Args:
+            name: The name of the table and of its topic; it is the table's identity.
+            record: A class with ``@record(key=...)``, or a windowed aggregation.
+            on: What computes a windowed aggregation: ``"spark"`` or ``"services"``.
+            partitions: How many partitions the topic has.
+            replication: How many copies; None takes the setting ``kafka.replication``.
+            max_record: How large a row may be.
+
+        Examples:
+            >>> app.table("latest", Reading).topic.compacted
+            True
         """
         place = caller()
-        options = self._options("table", name, place)
+        options = self._declared.options("table", name, place)
         name = options.name(name)
         topic = TopicSpec(
             name=name,
@@ -231,10 +226,10 @@ class App:
             replication=options.maybe_count("replication", replication),
             max_record_bytes=options.size("max_record", max_record, _MAX_RECORD),
         )
-        found = self._record_type(name, record, place, shape="table")
+        found = self._declared.record_type(name, record, place, shape="table")
         table = Table(name=name, record=found, topic=topic, place=place)
-        self._data.append(table)
-        self._fill(table, record, options.word("on", on, get_args(Engine), "spark"), place)
+        self._declared.data.append(table)
+        self._declared.fill(table, record, options.word("on", on, get_args(Engine), "spark"), place)
         return table
 
     def lake(
@@ -244,24 +239,32 @@ class App:
         *,
         partition_by: str | Day | tuple[str | Day, ...] = (),
         retention: str | timedelta | None = None,
-        history: str | timedelta = LAKE_HISTORY,
+        history: str | timedelta = "7d",
     ) -> Lake[T]:
-        """Declare a Delta table of the lake.
+        """Declare a lake table: all records of one type, in a Delta table.
+
+        Pipelines write it, exactly once in micro-batches, and read it.
 
         Args:
-            name: the name of the table
-            record: the type of its rows
-            partition_by: fields, or ``day("at")`` for the day of an instant
-            retention: days of event time that ended longer ago are deleted, which needs
-                ``partition_by=day(...)``; None: rows are kept for ever
-            history: for how long earlier versions of the table can be read
+            name: The name of the table; it is the table's identity.
+            record: A class with ``@record``.
+            partition_by: A field, ``day("at")``, or several of them in a tuple.
+            retention: Days of event time that ended longer ago are deleted; None keeps all. It
+                needs a partition for each day.
+            history: For how long the table can be read as it was.
+
+        Examples:
+            >>> from penstock import day
+            >>> kept = app.lake("kept", Reading, partition_by=day("at"), retention="400d")
+            >>> kept.partition_columns
+            ('at_day',)
         """
         place = caller()
-        options = self._options("lake table", name, place)
+        options = self._declared.options("lake table", name, place)
         name = options.name(name)
         lake = Lake(
             name=name,
-            record=self._record_type(name, record, place),
+            record=self._declared.record_type(name, record, place),
             partition_by=tuple(partition_by)
             if isinstance(partition_by, tuple | list)
             else (partition_by,),
@@ -269,21 +272,30 @@ class App:
             history=options.span("history", history, LAKE_HISTORY),
             place=place,
         )
-        self._data.append(lake)
+        self._declared.data.append(lake)
         return lake
 
     def archive(self, stream: Stream[T], *, name: str | None = None) -> Archive[T]:
-        """Keep all records of a stream in a table of the lake, each with its coordinates.
+        """Declare that the records of a stream are kept in the lake.
 
-        The pipeline ``<name>.filling`` copies them, exactly once. Dead letters are not copied.
-        The name is ``<stream>.archive`` by default. A pipeline that reads the archive's
-        ``then_live`` reads this history first and then the log.
+        A pipeline ``<name>.filling`` copies each record with its place on the log, exactly once.
+        Dead letters are left out. A pipeline or window that reads ``archive.then_live`` gets this
+        history first, and then the log, each record once.
+
+        Args:
+            stream: The stream.
+            name: The name of the lake table; ``<stream>.archive`` by default.
+
+        Examples:
+            >>> archive = app.archive(readings)
+            >>> archive.name, archive.filling
+            ('readings.archive', 'readings.archive.filling')
         """
         place = caller()
         given: Any = stream
-        live = given.live if isinstance(given, Stream) else self._no_stream(given, place)
+        live = given.live if isinstance(given, Stream) else self._declared.no_stream(given, place)
         archive = Archive(
-            name=self._options("archive", name, place).name(
+            name=self._declared.options("archive", name, place).name(
                 f"{live.name}.archive" if name is None else name
             ),
             record=live.record,
@@ -291,8 +303,8 @@ class App:
             stream=live,
             place=place,
         )
-        self._data.append(archive)
-        self._parts.append(
+        self._declared.data.append(archive)
+        self._declared.parts.append(
             Pipeline(
                 name=archive.filling,
                 function=_unchanged,
@@ -311,57 +323,76 @@ class App:
         into: Stream[T],
         parse: Callable[[Any], T | None] | None = None,
     ) -> Source:
-        """Declare a source: it brings lines or records of an outside system onto a stream.
+        """Declare that a connector feeds a stream.
+
+        The connector says what a crash may do: a text file is read exactly once. An item that
+        gives no valid record becomes a dead letter. Only one process feeds from a source at a
+        time; a second one takes over.
 
         Args:
-            name: the name of the source
-            connector: where the items come from; see :mod:`penstock.connectors`
-            into: the stream
-            parse: makes a record of an item; None as its result skips the item. It receives a
-                line as a text, and anything else as the connector gives it. Without ``parse``, a
-                line is the JSON of a record, and anything else must be a record
+            name: The name of the source; its position belongs to it.
+            connector: One of ``penstock.connectors``, or your own.
+            into: The stream.
+            parse: Makes a record of an item (of its text, if it is bytes), or None to skip it.
+                Without it, bytes are a record as JSON, and anything else is a record.
 
-        An item that gives no record becomes a dead letter.
+        Examples:
+            >>> from penstock.connectors import text_file
+            >>> def parse(line: str) -> Reading:
+            ...     device, celsius = line.split(",")
+            ...     return Reading(device, datetime.now(UTC), float(celsius))
+            >>> app.source("book", text_file("readings.csv"), into=readings, parse=parse).name
+            'book'
         """
         place = caller()
-        options = self._options("source", name, place)
+        options = self._declared.options("source", name, place)
         name = options.name(name)
         given: Any = connector
         if not callable(getattr(given, "describe", None)):
             hint = 'penstock.connectors has them: text_file("lines.txt"), for example'
             options.wrong("connector", f"{given!r} is not a connector", hint)
-        self._problems += getattr(given, "problems", ())
+        self._declared.problems += getattr(given, "problems", ())
         if parse is not None:
             options.function("parse", parse)
         source = Source(name=name, connector=connector, into=into, parse=parse, place=place)
-        if self._is_one(name, into, place):
-            self._parts.append(source)
+        if self._declared.is_one(name, into, place):
+            self._declared.parts.append(source)
         return source
 
     def sink(self, name: str, connector: SinkConnector, *, reads: Stream[Any]) -> Sink:
-        """Declare a sink: it writes the records of a stream to an outside system.
+        """Declare that the records of a stream are written to an outside system.
 
-        The connector decides where they go, and what a reader there may rely on. A record that
-        does not decode becomes a dead letter.
+        The connector says where to, and what a crash may do: ``json_files`` writes exactly once. A
+        record that cannot be decoded becomes a dead letter.
+
+        Args:
+            name: The name of the sink, its identity: its progress belongs to it.
+            connector: One of ``penstock.connectors``, or your own.
+            reads: The stream.
+
+        Examples:
+            >>> from penstock.connectors import json_files
+            >>> app.sink("export", json_files("out", every="1m"), reads=alarms).name
+            'export'
         """
         place = caller()
-        options = self._options("sink", name, place)
+        options = self._declared.options("sink", name, place)
         name = options.name(name)
         given: Any = connector
         if not callable(getattr(given, "describe", None)):
             hint = 'penstock.connectors has them: json_files("out"), for example'
             options.wrong("connector", f"{given!r} is not a connector", hint)
-        self._problems += getattr(given, "problems", ())
+        self._declared.problems += getattr(given, "problems", ())
         sink = Sink(name=name, connector=connector, reads=reads, place=place)
         stream: Any = reads
         if isinstance(stream, Stream):
-            self._parts.append(sink)
+            self._declared.parts.append(sink)
         else:
             shown = getattr(stream, "name", stream)
             text = f"{name} reads {shown!r}, which is not a stream"
-            streams = [data.name for data in self._data if isinstance(data, Stream)]
+            streams = [data.name for data in self._declared.data if isinstance(data, Stream)]
             hint = did_you_mean(shown, streams)
-            self._problems.append(Problem("part.not-data", text, hint, place))
+            self._declared.problems.append(Problem("part.not-data", text, hint, place))
         return sink
 
     def pipeline(
@@ -373,37 +404,44 @@ class App:
         trigger: MicroBatch | RealTime | None = None,
         output: OutputMode | None = None,
     ) -> Callable[[Callable[..., Any]], Pipeline]:
-        """Declare a pipeline: a function that takes one DataFrame per input and returns one.
+        """Declare a pipeline: a function from DataFrames to a DataFrame, run by Spark.
 
-        A table that is read beside a stream is a lookup: each batch sees it as it is then.
+        Use it as a decorator. The function is called once, to build the plan, and starts nothing.
+        Beside a stream, tables and lake tables are looked up, as they are at each batch. A row
+        that its output does not accept stops the pipeline.
 
         Args:
-            reads: the inputs, in the order of the function's parameters
-            writes: the output
-            name: the name of the pipeline; by default that of the function
-            trigger: :func:`micro_batch` (default) or :func:`real_time`, which writes at least once
-            output: Spark's output mode; by default ``"update"`` for a table, otherwise ``"append"``
+            reads: What the function gets a frame of, in this order.
+            writes: The stream, table or lake table that takes the rows.
+            name: The name of the pipeline, its identity; by default that of the function.
+            trigger: ``micro_batch()``, exactly once (default), or ``real_time()``, at least once.
+            output: Spark's output mode; ``"update"`` into tables, else ``"append"``, by default.
+
+        Examples:
+            >>> @app.pipeline(reads=readings, writes=copies)
+            ... def only_hot(readings):
+            ...     return readings.where("celsius > 60")
+            >>> only_hot.name
+            'only_hot'
         """
 
         def decorate(function: Callable[..., Any]) -> Pipeline:
             place = place_of(function) or caller()
-            shown = name if isinstance(name, str) else _called(function)
-            options = self._options("pipeline", shown, place)
-            called = options.name(_called(function) if name is None else name)
+            options, called = self._declared.named("pipeline", name, function, place)
             options.function("what it computes", function)
             usual = "update" if isinstance(writes, Table) else "append"
             mode = usual if output is None else output
             pipeline = Pipeline(
                 name=called,
                 function=function,
-                reads=self._known(called, reads, place),
+                reads=self._declared.known(called, reads, place),
                 writes=writes,
                 trigger=read_trigger(trigger, options),
                 output=options.word("output", mode, get_args(OutputMode), "append"),
                 place=place,
             )
-            if self._is_one(called, writes, place):
-                self._parts.append(pipeline)
+            if self._declared.is_one(called, writes, place):
+                self._declared.parts.append(pipeline)
             return pipeline
 
         return decorate
@@ -419,41 +457,42 @@ class App:
         concurrency: int | None = None,
         timeout: str | timedelta | None = None,
     ) -> Callable[[Any], Service]:
-        """Declare a service: a function that handles one record and returns or yields its outputs.
+        """Declare a service: a function, or a class, that handles one record at a time.
 
-        Further parameters with the annotation ``State[...]`` or ``Context`` receive the state of
-        the key, or the record's coordinates and headers. An output goes to the stream of its type,
-        or to the one that :func:`send` names.
-
-        A service can also be a class, or an object, with the method ``process`` and optionally
-        ``open``, ``on_timer`` and ``close``. Each partition then has its own object.
+        A decorator. The function returns one record, yields several, or returns None; each goes to
+        the stream of its type. Parameters annotated ``State[...]``, ``Context`` or ``Timers`` get
+        these. A class has ``process``, and may have ``open``, ``on_timer`` and ``close``. Outputs,
+        state, timers and offsets are committed together, or not at all.
 
         Args:
-            reads: the streams and tables to read
-            writes: the streams and tables to write
-            name: the name of the service; by default that of the function or class
-            delivery: ``"exactly_once"``, ``"at_least_once"`` or ``"at_most_once"``
-            errors: what to do with records that fail: :func:`on_error`
-            concurrency: only async: how many calls of a partition may run at a time, 64 by default
-            timeout: only async: how long one call may take, 30 seconds by default
+            reads: One stream or table, or several in a tuple.
+            writes: What it may write, one or several; empty: nothing.
+            name: The name of the service, its identity; by default that of the function.
+            delivery: ``"exactly_once"``, ``"at_least_once"`` or ``"at_most_once"``.
+            errors: What happens to a record that fails; by default it becomes a dead letter.
+            concurrency: How many calls of one partition may overlap; only if it is async (64).
+            timeout: How long one call may take; only if it is async (30 s).
+
+        Examples:
+            >>> @app.service(reads=readings, writes=alarms)
+            ... def warn(reading: Reading, hottest: State[float]) -> Alarm | None:
+            ...     if reading.celsius > hottest.get(60.0):
+            ...         hottest.set(reading.celsius)
+            ...         return Alarm(reading.device, f"{reading.celsius} °C")
         """
 
         def decorate(function: Any) -> Service:
             place = place_of(method(function)) or caller()
-            shown = name if isinstance(name, str) else _called(function)
-            options = self._options("service", shown, place)
-            called = options.name(_called(function) if name is None else name)
-            outputs = tuple(writes) if isinstance(writes, tuple | list) else (writes,)
-            plain = tuple(out.data if isinstance(out, Feedback) else out for out in outputs)
-            round_again = [out.data for out in outputs if isinstance(out, Feedback)]
+            options, called = self._declared.named("service", name, function, place)
+            plain, round_again = read_outputs(writes)
             definition = read_definition(function)
             calls, longest = read_calls(function, concurrency, timeout, options)
             service = Service(
                 name=called,
                 function=function,
-                reads=self._known(called, reads, place),
-                writes=self._known(called, plain, place),
-                feedback=tuple(str(getattr(data, "name", data)) for data in round_again),
+                reads=self._declared.known(called, reads, place),
+                writes=self._declared.known(called, plain, place),
+                feedback=round_again,
                 delivery=delivery,
                 errors=read_policy(errors, options),
                 concurrency=calls,
@@ -463,105 +502,7 @@ class App:
                 timed=definition.on_timer is not None,
                 place=place,
             )
-            self._parts.append(service)
+            self._declared.parts.append(service)
             return service
 
         return decorate
-
-    def _known(self, part: str, given: Any, place: Place | None) -> tuple[Any, ...]:
-        """Return the declared streams, tables and lake tables; report everything else."""
-        kept = []
-        known = [declared.name for declared in self._data]
-        for data in given if isinstance(given, tuple | list) else (given,):
-            if isinstance(data, Stream | Table | Lake):
-                kept.append(data)
-                continue
-            hint = f"pass the object, not its name: {data} = app.stream({data!r}, ...)"
-            if data not in known:
-                hint = did_you_mean(data, known)
-            text = f"{part} names {data!r}, which is not a stream or a table"
-            self._problems.append(Problem("part.not-data", text, hint, place))
-        return tuple(kept)
-
-    def _is_one(self, part: str, given: Any, place: Place | None) -> bool:
-        """Return whether something is one declared stream, table or lake; report if it is not."""
-        if isinstance(given, tuple | list):
-            text = f"{part} writes several, but can write only one stream or table"
-            self._problems.append(
-                Problem("part.not-data", text, "declare one part for each", place)
-            )
-            return False
-        return bool(self._known(part, given, place))
-
-    def _no_stream(self, given: Any, place: Place | None) -> Stream[Any]:
-        """Report that something is not a stream, and return a stream in its place."""
-        name = str(getattr(given, "name", given))
-        streams = [data.name for data in self._data if isinstance(data, Stream)]
-        text = f"{name!r} cannot be archived: it is not a stream"
-        self._problems.append(Problem("archive.of", text, did_you_mean(name, streams), place))
-        record: RecordType[Any] = RecordType(object, Schema(name=name, fields=()), place)
-        return Stream(name=name, record=record, topic=TopicSpec(name=name), place=place)
-
-    def _fill(
-        self, data: OnLog, given: type[T] | Aggregation, on: Engine, place: Place | None
-    ) -> None:
-        """Add the part that fills a stream or table with the panes of an aggregation."""
-        if not isinstance(given, Aggregation):
-            return
-        name = f"{data.name}.windows"
-        reads = self._known(name, given.stream, place)
-        part: Part
-        if on == "services":
-            part = Service(
-                name=name,
-                function=None,
-                reads=reads,
-                writes=(data,),
-                aggregation=given,
-                place=place,
-            )
-        else:
-            part = Pipeline(
-                name=name,
-                function=_no_function,
-                reads=reads,
-                writes=data,
-                aggregation=given,
-                place=place,
-            )
-        self._parts.append(part)
-
-    def _record_type(
-        self,
-        name: str,
-        cls: type[T] | Aggregation,
-        place: Place | None,
-        *,
-        shape: Shape = "stream",
-    ) -> RecordType[T]:
-        if isinstance(cls, Aggregation):
-            rollup = read_rollup(cls)
-            if isinstance(rollup, Rollup):
-                return pane_record_type(name, rollup, shape)
-            self._problems += rollup
-            return RecordType(object, Schema(name=name, fields=()), place)  # type: ignore[arg-type]
-        found = record_type(cls)
-        if found is None:
-            shown = getattr(cls, "__name__", repr(cls))
-            text = f"{name}: {shown} is not a record type"
-            hint = "write a class with fields, and @record(...) above it"
-            given: Any = cls
-            if isinstance(given, type) and given.__module__ != "builtins":
-                hint = f"put @record(...) above class {shown}"
-            self._problems.append(Problem("data.not-a-record", text, hint, place))
-            return RecordType(cls, Schema(name=shown, fields=()), place)
-        self._record_types[f"{found.place}{found.name}"] = found
-        return found
-
-    def _options(self, kind: str, name: Any, place: Place | None) -> Options:
-        return Options(f"{kind} {name!r}", place, self._problems)
-
-
-def _called(function: Any) -> str:
-    """Return the name of a function, a class, or the class of an object."""
-    return str(getattr(function, "__name__", type(function).__name__))

@@ -6,13 +6,14 @@ A wrong argument is reported as a problem, and the default takes its place.
 from datetime import timedelta
 from typing import Any, get_args
 
+from penstock.core.graph.data import Feedback
 from penstock.core.graph.parts import DEFAULT_CONCURRENCY, DEFAULT_TIMEOUT, MicroBatch, RealTime
 from penstock.core.graph.policy import ErrorPolicy, Retry
 from penstock.core.graph.signature import is_async
 from penstock.core.options import Options
 from penstock.core.records.eventtime import IDLE_AFTER, EventTime, Follows
 
-__all__ = ["read_calls", "read_event_time", "read_policy", "read_trigger"]
+__all__ = ["read_calls", "read_event_time", "read_outputs", "read_policy", "read_trigger"]
 
 
 def read_event_time(given: Any, options: Options) -> EventTime:
@@ -68,3 +69,11 @@ def read_policy(given: Any, options: Options) -> ErrorPolicy:
     text = f"{shown} does not say which failures it is for"
     options.wrong("errors", text, hint, code="service.errors")
     return ErrorPolicy()
+
+
+def read_outputs(writes: Any) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+    """Return what a service writes, and the names of what it writes back on purpose."""
+    outputs = tuple(writes) if isinstance(writes, tuple | list) else (writes,)
+    back = [each.data for each in outputs if isinstance(each, Feedback)]
+    plain = tuple(each.data if isinstance(each, Feedback) else each for each in outputs)
+    return plain, tuple(str(getattr(data, "name", data)) for data in back)

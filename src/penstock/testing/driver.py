@@ -37,43 +37,44 @@ T = TypeVar("T")
 
 
 class Driver:
-    """Runs the services of an application: pipe records in, read records out, crash it on purpose.
+    """Run the services of an application in a test: pipe records in, read records out.
 
-    Each call returns when all services have processed everything that they can see. Time stands
-    still until the test moves it. Outputs of exactly-once services become visible at the commit;
-    those of at-least-once services at once, and again after a crash. Pipelines and sources do not
-    run: pipe the records that they would write.
+    It runs the code of production; only the log is in memory. Every call returns when all services
+    have handled all that they can see. Time stands still until the test moves it. Pipelines,
+    sources and sinks do not run here: pipe what they would write.
+
+    It raises a DefinitionError, with every problem, for an application that ``penstock check``
+    refuses.
 
     Args:
-        app: the application, or its graph
-        start_at: when the clock starts, 1 January 2026 by default
-        partitions: how many partitions every topic has; None: as declared
-        auto_commit: whether services commit as they go. If False, nothing is committed before
-            :meth:`commit`, so the test decides what a :meth:`crash` takes away
+        app: The application, or its graph.
+        start_at: Where the clock begins.
+        partitions: How many partitions every topic has, instead of as declared.
+        auto_commit: Commit as records are handled. If False, nothing is committed before
+            ``commit``, so that the test decides what a ``crash`` takes away.
 
-    Raises DefinitionError, with all problems, if ``penstock check`` would refuse the application.
-
-    >>> from penstock import App, State, record
-    >>> @record(key="word")
-    ... class Word:
-    ...     word: str
-    >>> @record(key="word")
-    ... class Count:
-    ...     word: str
-    ...     count: int
-    >>> app = App("demo")
-    >>> words, counts = app.stream("words", Word), app.stream("counts", Count)
-    >>> @app.service(reads=words, writes=counts)
-    ... def count(word: Word, total: State[int]) -> Count:
-    ...     total.set(total.get(0) + 1)
-    ...     return Count(word.word, total.get(0))
-    >>> driver = Driver(app)
-    >>> driver.pipe(words, Word("water"), Word("water"))
-    >>> driver.crash()
-    >>> driver.restart()
-    >>> driver.pipe(words, Word("water"))
-    >>> driver.read(counts)[-1]
-    Count(word='water', count=3)
+    Examples:
+        >>> from penstock import App, State, record
+        >>> @record(key="word")
+        ... class Word:
+        ...     word: str
+        >>> @record(key="word")
+        ... class Count:
+        ...     word: str
+        ...     count: int
+        >>> app = App("demo")
+        >>> words, counts = app.stream("words", Word), app.stream("counts", Count)
+        >>> @app.service(reads=words, writes=counts)
+        ... def count_words(word: Word, total: State[int]) -> Count:
+        ...     total.set(total.get(0) + 1)
+        ...     return Count(word.word, total.get(0))
+        >>> driver = Driver(app)
+        >>> driver.pipe(words, Word("water"), Word("water"))
+        >>> driver.crash()
+        >>> driver.restart()
+        >>> driver.pipe(words, Word("water"))
+        >>> driver.read(counts)[-1]
+        Count(word='water', count=3)
     """
 
     def __init__(
@@ -147,7 +148,7 @@ class Driver:
     def delete(self, table: Table[Any], key: Any) -> None:
         """Delete a row of a table, as another writer would, and let the services process it.
 
-        ``key`` is the value of the key field, or a tuple, as in :meth:`table`.
+        ``key`` is the value of the key field, or a tuple, as in ``table``.
         """
         row = row_of(table.record.schema, key)
         self.pipe_raw(table, self._codecs[table.name].key(row), None)
@@ -155,7 +156,7 @@ class Driver:
     def read(self, stream: Stream[T] | Table[T]) -> list[T]:
         """Return the records since the last reading, in order within each partition.
 
-        Deletions of rows are left out. Raises DataError if bytes from :meth:`pipe_raw` do not
+        Deletions of rows are left out. Raises DataError if bytes from ``pipe_raw`` do not
         decode.
         """
         decode, deletes = self._codecs[stream.name].decode, isinstance(stream, Table)
@@ -261,7 +262,7 @@ class Driver:
     def crash(self, service: Service | None = None) -> None:
         """Kill one service, or all. What they did not commit is lost.
 
-        A killed service does nothing before :meth:`restart`. ``close`` is not called, as in a
+        A killed service does nothing before ``restart``. ``close`` is not called, as in a
         process that is killed.
         """
         self._engine.crash(service)
@@ -269,7 +270,7 @@ class Driver:
     def stop(self, service: Service | None = None) -> None:
         """Stop one service, or all, cleanly: they commit, and ``close`` is called.
 
-        A stopped service does nothing before :meth:`restart`.
+        A stopped service does nothing before ``restart``.
         """
         self._engine.stop(service)
         self._engine.flow()

@@ -4,9 +4,11 @@ from datetime import timedelta
 import pytest
 
 from penstock import App, Context, State, record, send
+from penstock.core.graph.data import LAKE_HISTORY
 from penstock.core.graph.graph import Edge
 from penstock.core.graph.parts import Service
 from penstock.core.rules.check import check, verified
+from penstock.core.topic import TopicSpec
 from penstock.errors import DefinitionError
 
 
@@ -109,3 +111,11 @@ def test_a_wrong_application_is_refused_as_a_whole():
         verified(app.graph)
     assert len(caught.value.problems) == 3
     assert "3 problems" in str(caught.value)
+
+
+def test_the_defaults_that_a_signature_shows_are_those_of_a_topic():
+    for declared in (App("demo").stream("readings", Word), App("demo").table("words", Word)):
+        plain = TopicSpec(name="plain")
+        assert declared.topic.partitions == plain.partitions
+        assert declared.topic.max_record_bytes == plain.max_record_bytes
+    assert App("demo").lake("kept", Word).history == LAKE_HISTORY

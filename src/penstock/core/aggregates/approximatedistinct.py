@@ -56,5 +56,12 @@ class ApproximateDistinct:
 
 
 def approximate_distinct(of: str) -> Aggregate:
-    """About how many different values there are, within 2 % at one standard error."""
+    """Estimate how many different values there are; null values are left out.
+
+    The standard error is 2 %. The state of a window stays small, however many values there are.
+
+    Examples:
+        >>> windowed = readings.window(fixed("1m"), by="device")
+        >>> per_minute = windowed.aggregate(levels=approximate_distinct("celsius"))
+    """
     return Aggregate(ApproximateDistinct(), of)

@@ -33,5 +33,13 @@ class Collect:
 
 
 def collect(of: str) -> Aggregate:
-    """Every value, smallest first; bounded only by the window."""
+    """Collect every value, smallest first; null values are left out.
+
+    The result is a list, empty if there is no value. Only the window bounds it, and a list that is
+    larger than the ``max_record`` of its stream cannot be written: use ``top``, or smaller windows.
+
+    Examples:
+        >>> windowed = readings.window(fixed("1m"), by="device")
+        >>> per_minute = windowed.aggregate(values=collect("celsius"))
+    """
     return Aggregate(Collect(), of)

@@ -36,5 +36,13 @@ class Count:
 
 
 def count(of: str | None = None) -> Aggregate:
-    """How many records there are, or how many have a value that is not null."""
+    """Count the records of a window, or the values of an expression that are not null.
+
+    The result is an int, 0 if nothing is counted. ``count("nullif(celsius > 60, false)")`` counts
+    the records for which a condition is true.
+
+    Examples:
+        >>> windowed = readings.window(fixed("1m"), by="device")
+        >>> per_minute = windowed.aggregate(readings=count())
+    """
     return Aggregate(Count(), of)

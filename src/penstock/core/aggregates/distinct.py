@@ -33,5 +33,13 @@ class Distinct:
 
 
 def distinct(of: str) -> Aggregate:
-    """How many different values there are, exactly: it keeps each of them."""
+    """Count the different values of an expression, exactly; null values are left out.
+
+    It keeps every different value of a window in its state. Where there may be millions, use
+    ``approximate_distinct``.
+
+    Examples:
+        >>> windowed = readings.window(fixed("1m"), by="device")
+        >>> per_minute = windowed.aggregate(levels=distinct("celsius"))
+    """
     return Aggregate(Distinct(), of)

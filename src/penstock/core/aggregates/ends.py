@@ -48,10 +48,24 @@ class Last(First):
 
 
 def first(of: str) -> Aggregate:
-    """The value that happened first, by event time."""
+    """Find the value with the earliest event time; null values are left out.
+
+    The result is of the type of the expression, or null if there is no value.
+
+    Examples:
+        >>> windowed = readings.window(fixed("1m"), by="device")
+        >>> per_minute = windowed.aggregate(opening=first("celsius"))
+    """
     return Aggregate(First(), of)
 
 
 def last(of: str) -> Aggregate:
-    """The value that happened last, by event time."""
+    """Find the value with the latest event time; null values are left out.
+
+    The result is of the type of the expression, or null if there is no value.
+
+    Examples:
+        >>> windowed = readings.window(fixed("1m"), by="device")
+        >>> per_minute = windowed.aggregate(closing=last("celsius"))
+    """
     return Aggregate(Last(), of)

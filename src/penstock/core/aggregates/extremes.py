@@ -62,10 +62,24 @@ class Max(Min):
 
 
 def minimum(of: str) -> Aggregate:
-    """The smallest value."""
+    """Find the smallest value of an expression; null values are left out.
+
+    The result is of the type of the expression, or null if there is no value.
+
+    Examples:
+        >>> windowed = readings.window(fixed("1m"), by="device")
+        >>> per_minute = windowed.aggregate(coldest=minimum("celsius"))
+    """
     return Aggregate(Min(), of)
 
 
 def maximum(of: str) -> Aggregate:
-    """The largest value."""
+    """Find the largest value of an expression; null values are left out.
+
+    The result is of the type of the expression, or null if there is no value.
+
+    Examples:
+        >>> windowed = readings.window(fixed("1m"), by="device")
+        >>> per_minute = windowed.aggregate(hottest=maximum("celsius"))
+    """
     return Aggregate(Max(), of)

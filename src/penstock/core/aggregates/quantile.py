@@ -93,5 +93,13 @@ class Quantile:
 
 
 def quantile(of: str, share: float, *, error: float = 0.01) -> Aggregate:
-    """A value with this share of all values below it, within a relative error."""
+    """Find the value below which a share of all values lies, within a relative error.
+
+    ``share`` is between 0 and 1: 0.5 gives the median. ``error`` is relative to the value; a
+    smaller one needs more state. The result is a float, or null if there is no value.
+
+    Examples:
+        >>> windowed = readings.window(fixed("1m"), by="device")
+        >>> per_minute = windowed.aggregate(hottest=quantile("celsius", 0.99))
+    """
     return Aggregate(Quantile(share, error), of)

@@ -79,10 +79,25 @@ class Mean(Sum):
 
 
 def total(of: str) -> Aggregate:
-    """The sum; null over no value."""
+    """Add up the values of a number; null values are left out.
+
+    The result is of the type of the expression. It is null if there is no value, or if a record
+    cannot hold the sum. Sums of floats may differ in their last digits between runs.
+
+    Examples:
+        >>> windowed = readings.window(fixed("1m"), by="device")
+        >>> per_minute = windowed.aggregate(heat=total("celsius"))
+    """
     return Aggregate(Sum(), of)
 
 
 def mean(of: str) -> Aggregate:
-    """The arithmetic mean; null over no value."""
+    """Compute the arithmetic mean of a number; null values are left out.
+
+    The result is a float, or null if there is no value.
+
+    Examples:
+        >>> windowed = readings.window(fixed("1m"), by="device")
+        >>> per_minute = windowed.aggregate(fahrenheit=mean("celsius * 1.8 + 32"))
+    """
     return Aggregate(Mean(), of)

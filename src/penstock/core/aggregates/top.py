@@ -40,5 +40,12 @@ class Top:
 
 
 def top(of: str, n: int) -> Aggregate:
-    """The n largest values, largest first."""
+    """Find the n largest values, largest first; null values are left out.
+
+    The result is a list, with fewer than n values if there are not that many.
+
+    Examples:
+        >>> windowed = readings.window(fixed("1m"), by="device")
+        >>> per_minute = windowed.aggregate(hottest=top("celsius", 3))
+    """
     return Aggregate(Top(n), of)

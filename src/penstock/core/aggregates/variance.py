@@ -60,5 +60,12 @@ class Variance:
 
 
 def variance(of: str) -> Aggregate:
-    """The sample variance; null over fewer than two values."""
+    """Compute the sample variance of a number; null values are left out.
+
+    The result is a float, or null if there are fewer than two values.
+
+    Examples:
+        >>> windowed = readings.window(fixed("1m"), by="device")
+        >>> per_minute = windowed.aggregate(spread=variance("celsius"))
+    """
     return Aggregate(Variance(), of)

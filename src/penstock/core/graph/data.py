@@ -11,6 +11,7 @@ from penstock.core.panes.windows import WindowKind
 from penstock.core.records.days import Day
 from penstock.core.records.eventtime import EventTime
 from penstock.core.records.record import RecordType
+from penstock.core.records.rowkey import row_of
 from penstock.core.rollup.aggregation import Selection, Windowed
 from penstock.core.topic import TopicSpec
 from penstock.errors import Place
@@ -25,6 +26,9 @@ __all__ = [
     "Output",
     "Stream",
     "Table",
+    "delete",
+    "feedback",
+    "send",
 ]
 
 T = TypeVar("T")
@@ -34,7 +38,12 @@ LAKE_HISTORY = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream(Generic[T]):
-    """Records of one type on one topic, in order per key."""
+    """Records of one type on one topic, in order per key; ``app.stream`` declares it.
+
+    Examples:
+        >>> result = readings.window(fixed("1m"), by="device").aggregate(readings=count())
+        >>> counts = app.table("counts", result)
+    """
 
     name: str
     record: RecordType[T]
@@ -135,9 +144,13 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class Output(Generic[T]):
-    """A record, the stream it goes to and its headers; or the deletion of a row.
+    """An output of a service that is addressed to one stream, or the deletion of a row.
 
-    :func:`penstock.send` and :func:`penstock.delete` create it.
+    ``send`` and ``delete`` make it; annotate the result of the service with it.
+
+    Examples:
+        >>> send(alarms, Alarm("boiler", "hot")).record
+        Alarm(device='boiler', text='hot')
     """
 
     to: Stream[T] | Table[T]
@@ -146,3 +159,58 @@ class Output(Generic[T]):
     headers: Mapping[str, bytes] = field(default_factory=dict)
     row: Any = None
     """The key of the row to delete."""
+
+
+def feedback(data: OnLog) -> Feedback:
+    """Declare that a service writes back into a stream that it reads, directly or through others.
+
+    Without it, ``penstock check`` refuses a cycle, because records may go round in it for ever.
+    The service has to end the cycle: Penstock does not count the rounds.
+
+    Examples:
+        >>> again = app.stream("again", Reading)
+        >>> @app.service(reads=again, writes=feedback(again))
+        ... def cool_down(reading: Reading) -> Reading | None:
+        ...     if reading.celsius > 20:
+        ...         return Reading(reading.device, reading.at, reading.celsius - 1)
+    """
+    return Feedback(data)
+
+
+def send(
+    to: Stream[T] | Table[T], record: T, *, headers: Mapping[str, bytes] | None = None
+) -> Output[T]:
+    """Address an output of a service to one stream, and give it headers.
+
+    A service that writes several streams of one record type needs it. Annotate the result as
+    ``Output[...]``. It raises nothing; a stream that is not among ``writes`` is an error of the
+    record in the step ``produce``.
+
+    Examples:
+        >>> @app.service(reads=readings, writes=alarms)
+        ... def warn_with_header(reading: Reading) -> Output[Alarm]:
+        ...     return send(alarms, Alarm(reading.device, "hot"), headers={"why": b"heat"})
+    """
+    return Output(to, record, headers or {})
+
+
+def delete(table: Table[T], key: Any, *, headers: Mapping[str, bytes] | None = None) -> Output[T]:
+    """Delete the row of a key from a table that the service writes.
+
+    ``key`` is the value of the key field, or a tuple of values if the type has several. A deletion
+    is an output: it keeps its place among the others and is committed with them. Where there is no
+    such row, nothing changes. It raises a TypeError for a stream, whose records stay, and for a
+    key that is not of the field's type.
+
+    Examples:
+        >>> @app.service(reads=readings, writes=hot)
+        ... def hold(reading: Reading) -> Alarm | Output[Alarm]:
+        ...     if reading.celsius > 60:
+        ...         return Alarm(reading.device, "hot")
+        ...     return delete(hot, reading.device)
+    """
+    given: Any = table
+    if not isinstance(given, Table):
+        name = getattr(given, "name", given)
+        raise TypeError(f"{name!r} is not a table: only rows of tables can be deleted")
+    return Output(table, None, headers or {}, row_of(table.record.schema, key))

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 from penstock.core.graph.data import Data, Lake, OnLog, Stream, Table
 from penstock.core.graph.policy import ErrorPolicy
 from penstock.core.graph.state import StateSpec
+from penstock.core.options import span_of
 from penstock.core.rollup.aggregation import Aggregation
 from penstock.core.topic import TopicSpec
 from penstock.errors import Place
@@ -27,6 +28,8 @@ __all__ = [
     "Sink",
     "SinkConnector",
     "Source",
+    "micro_batch",
+    "real_time",
 ]
 
 DEFAULT_CONCURRENCY = 64
@@ -195,6 +198,36 @@ class RealTime:
     """Spark handles records as they come (milliseconds, at least once, stateless only)."""
 
     checkpoint_every: timedelta = timedelta(seconds=60)
+
+
+def micro_batch(*, every: str | timedelta = "0s") -> MicroBatch:
+    """Run a pipeline in micro-batches: Spark takes what has arrived since the last batch.
+
+    This is the default of ``app.pipeline``. It writes exactly once and allows every operator of
+    Spark. Without ``every`` a batch begins as soon as the last one has ended and something is
+    there; results take about 100 ms or more. ``penstock check`` reports a span that it cannot read.
+
+    Examples:
+        >>> @app.pipeline(reads=readings, writes=copies, trigger=micro_batch(every="10s"))
+        ... def copy_in_batches(readings):
+        ...     return readings
+    """
+    return MicroBatch(span_of(every))
+
+
+def real_time(*, checkpoint_every: str | timedelta = "60s") -> RealTime:
+    """Run a pipeline in Spark's real-time mode: each record takes milliseconds.
+
+    It writes at least once: what a crash interrupts is written again, up to ``checkpoint_every``
+    of it. Only operators without state are possible, no Python functions, and no output into the
+    lake. The pipeline does not start where Spark refuses its plan.
+
+    Examples:
+        >>> @app.pipeline(reads=readings, writes=copies, trigger=real_time())
+        ... def copy_at_once(readings):
+        ...     return readings
+    """
+    return RealTime(span_of(checkpoint_every))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

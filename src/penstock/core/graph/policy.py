@@ -77,16 +77,15 @@ def on_error(
     process: Reaction | Retry = "dead_letter",
     produce: Reaction = "dead_letter",
 ) -> ErrorPolicy:
-    """Choose what a service does with a record that fails.
+    """Say what a service does if a record cannot be decoded, processed, or written.
 
-    ``"dead_letter"`` writes the record to the dead letters, with the reason, and goes on.
-    ``"stop"`` stops the service; the error has the record's coordinates, and nothing of the record
-    is committed. :func:`retry` repeats the call.
+    ``"dead_letter"`` keeps the record with the reason, and the service goes on. ``"stop"`` ends the
+    service with the place of the record, and commits nothing of it. ``process`` may also be
+    ``retry(...)``; the other steps would fail in the same way again.
 
-    Args:
-        decode: if the record does not decode
-        process: if your code raises
-        produce: if an output does not encode, or is too large for its stream
+    Examples:
+        >>> @app.service(reads=readings, errors=on_error(decode="stop", process=retry(3)))
+        ... def ask(reading: Reading) -> None: ...
     """
     return ErrorPolicy(decode=decode, process=process, produce=produce)
 
@@ -98,9 +97,15 @@ def retry(
     longest: str | timedelta = "30s",
     then: Reaction = "dead_letter",
 ) -> Retry:
-    """Repeat a call that failed, up to ``times`` times; then dead-letter its record or stop.
+    """Call the function again for a record that failed, up to so many times.
 
-    The wait doubles from ``first`` to ``longest``. The record's partition waits meanwhile, so its
-    order is kept. Other partitions go on.
+    The wait doubles from ``first`` to ``longest``. The partition of the record waits meanwhile, so
+    that order is kept; other partitions go on. After the last try, ``then`` applies:
+    ``"dead_letter"`` or ``"stop"``.
+
+    Examples:
+        >>> patient = retry(10, first="500ms", longest="1m", then="stop")
+        >>> @app.service(reads=readings, errors=on_error(process=patient))
+        ... def ask(reading: Reading) -> None: ...
     """
     return Retry(times=times, first=span_of(first), longest=span_of(longest), then=then)

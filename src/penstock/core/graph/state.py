@@ -47,10 +47,16 @@ class Ttl:
 
 
 def ttl(span: str | timedelta) -> Ttl:
-    """Let a state forget values that have not been written for this long, by the clock.
+    """Let a state forget what has not been written for so long, by the clock.
 
-    Use it in an annotation: ``seen: Annotated[State[int], ttl("1h")]``. Reading does not extend
-    the time. Entries of a map expire one by one, a list as a whole.
+    Reading does not prolong it. An entry of a map expires on its own, a list as a whole. ``penstock
+    check`` refuses a span that is not positive, or longer than a thousand years.
+
+    Examples:
+        >>> from typing import Annotated
+        >>> @app.service(reads=readings)
+        ... def remember(reading: Reading, last: Annotated[State[float], ttl("1h")]) -> None:
+        ...     last.set(reading.celsius)
     """
     return Ttl(span_of(span))
 
@@ -112,11 +118,18 @@ class ValueStore(Protocol):
 
 
 class State(Generic[T]):
-    """One value per key. It is durable and moves with its partition.
+    """One value per key: what a service remembers for the key of the record.
 
-    A service receives it through an annotation: ``def count(word: Word, total: State[int])``. The
-    name of the parameter is the name of the state, and the key is that of the record.
-    :meth:`get` returns a copy: to store a change, :meth:`set` it.
+    Ask for it by annotation. The parameter's name is the state's name, and its identity. The value
+    is durable: it is committed with outputs and offsets, and moves with its partition. What ``get``
+    returns is yours: if you change it in place, call ``set`` to keep the change. If the call
+    raises, its changes are undone.
+
+    Examples:
+        >>> @app.service(reads=readings, writes=alarms)
+        ... def number(reading: Reading, seen: State[int]) -> Alarm:
+        ...     seen.set(seen.get(0) + 1)
+        ...     return Alarm(reading.device, f"reading {seen.get()}")
     """
 
     __slots__ = ("_here", "_read", "_store", "_write")
@@ -156,11 +169,16 @@ class ListStore(ValueStore, Protocol):
 
 
 class ListState(Generic[T]):
-    """A list per key, written as one value: for tens or hundreds of items, not for millions.
+    """A list per key, for tens or hundreds of items: each change writes the whole list.
 
-    A service receives it through an annotation:
-    ``def keep(reading: Reading, recent: ListState[float])``. It reads like a ``list``, and what it
-    returns is a copy. Appending does not read the list.
+    It reads as a ``list`` does: ``recent[-1]``, ``len(recent)``, ``for each in recent``. Appending
+    does not read it. Durable and undone as ``State`` is.
+
+    Examples:
+        >>> @app.service(reads=readings, writes=alarms)
+        ... def mean_of_three(reading: Reading, recent: ListState[float]) -> Alarm:
+        ...     recent.set([*recent, reading.celsius][-3:])
+        ...     return Alarm(reading.device, f"{sum(recent) / len(recent)} °C")
     """
 
     __slots__ = ("_here", "_store")
@@ -227,11 +245,15 @@ class MapStore(Protocol):
 
 
 class MapState(Generic[K, T]):
-    """A map per key. Only the entries that changed are written to the changelog.
+    """A map per key, for many entries: only an entry that changes is written.
 
-    A service receives it through an annotation:
-    ``def visit(view: View, pages: MapState[str, int])``. It reads like a ``dict``, and what it
-    returns are copies. Entries are in the order of their names as JSON, also after a restart.
+    It reads as a ``dict`` does, and returns copies. Entries come in the order of their names as
+    JSON, also after a restart. Durable and undone as ``State`` is.
+
+    Examples:
+        >>> @app.service(reads=readings)
+        ... def per_hour(reading: Reading, hours: MapState[int, int]) -> None:
+        ...     hours[reading.at.hour] = hours.get(reading.at.hour, 0) + 1
     """
 
     __slots__ = ("_here", "_store")
@@ -277,7 +299,7 @@ class MapState(Generic[K, T]):
         return entry
 
     def __setitem__(self, name: K, value: T) -> None:
-        """Set an entry, as :meth:`set` does."""
+        """Set an entry, as ``set`` does."""
         self._store.write_entry(self._here, name, value)
 
     def __delitem__(self, name: K) -> None:
@@ -309,7 +331,16 @@ class MapState(Generic[K, T]):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where the record comes from, and the time. A service receives it through an annotation."""
+    """Where the record that is being handled comes from, and what time it is.
+
+    Ask for it by annotation. Use ``now_at`` instead of the machine's clock: a test can move it.
+
+    Examples:
+        >>> @app.service(reads=readings, writes=alarms)
+        ... def locate(reading: Reading, context: Context) -> Alarm:
+        ...     at = context.coordinates
+        ...     return Alarm(reading.device, f"{at.topic}/{at.partition}/{at.offset}")
+    """
 
     coordinates: Coordinates
     written_at: datetime
@@ -322,7 +353,17 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """The service and the partition of a task: the argument of ``open``."""
+    """Which task of a service begins: the argument of ``open``.
+
+    ``open`` is called when the state of the partition has been restored, and before any record.
+
+    Examples:
+        >>> @app.service(reads=readings)
+        ... class Watch:
+        ...     def open(self, opening: Opening) -> None:
+        ...         self.label = f"{opening.service}/{opening.partition}"
+        ...     def process(self, reading: Reading) -> None: ...
+    """
 
     service: str
     partition: int

@@ -17,7 +17,19 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timer:
-    """A timer that is due: the first argument of ``on_timer``."""
+    """A timer that is due: the first argument of ``on_timer``.
+
+    ``now_at`` and ``event_time_at`` say how far the clock and event time are; both may be past
+    ``due_at``, for example after a restart.
+
+    Examples:
+        >>> @app.service(reads=readings, writes=alarms)
+        ... class Remind:
+        ...     def process(self, reading: Reading, timers: Timers) -> None:
+        ...         timers.set("again", after="1h", payload=reading.celsius)
+        ...     def on_timer(self, timer: Timer) -> Alarm:
+        ...         return Alarm(timer.key, f"it was {timer.payload} °C at {timer.due_at}")
+    """
 
     name: str
     key: str
@@ -26,7 +38,7 @@ class Timer:
     """The instant for which it was set."""
     time: TimerTime
     payload: Any = None
-    """What was given to :meth:`Timers.set`."""
+    """What was given to ``Timers.set``."""
     now_at: datetime
     """The clock of the service: in tests that of the driver, otherwise that of the machine."""
     event_time_at: datetime | None = None
@@ -52,11 +64,25 @@ class TimerBook(Protocol):
 
 
 class Timers:
-    """The timers of a key. They are durable, and a key can have any number of names.
+    """The timers of the key that is being handled: they call ``on_timer`` later.
 
-    ``process`` and ``on_timer`` of a class receive them through the annotation ``timers: Timers``.
-    A timer is identified by its key, its name and its time (event time or the clock). Setting it
-    again moves it. If a call fails, its changes of timers are undone.
+    Ask for them by annotation in the methods of a class. A timer has a name; setting it again moves
+    it. Timers are durable: they are committed with state and offsets, and move with their
+    partition. If the call raises, what it did to timers is undone.
+
+    Examples:
+        >>> @app.service(reads=readings, writes=alarms)
+        ... class Silence:
+        ...     def process(self, reading: Reading, timers: Timers) -> None:
+        ...         timers.set("silent", after="10m")
+        ...     def on_timer(self, timer: Timer) -> Alarm:
+        ...         return Alarm(timer.key, "silent for ten minutes")
+        >>> from penstock.testing import Driver
+        >>> driver = Driver(app)
+        >>> driver.pipe(readings, Reading("boiler", datetime(2026, 1, 1, tzinfo=UTC), 71.5))
+        >>> driver.advance_event_time("10m")
+        >>> driver.read(alarms)
+        [Alarm(device='boiler', text='silent for ten minutes')]
     """
 
     __slots__ = ("_book", "_here")
@@ -74,22 +100,16 @@ class Timers:
         time: TimerTime = "event",
         payload: Any = None,
     ) -> None:
-        """Set or move a timer, ``at`` an instant or ``after`` a span.
+        """Set the timer for an instant, or for a span from now.
 
-        A timer in event time is due when every stream has reached its instant (plus the disorder
-        that the stream allows). If its instant is in the past, it is due at once.
+        ``after`` counts from the record's own event time; in ``on_timer``, and for a record without
+        event time, from how far event time has come. With ``time="processing"`` the clock decides
+        instead. A timer that is already past is due at once. ``on_timer`` gets the payload, which
+        must be plain JSON.
 
-        Args:
-            name: 1 to 200 characters
-            at: when the timer is due, with a time zone
-            after: the span until it is due. It counts from the event time of the record; in
-                ``on_timer``, or if the record has none, from the event time of the task
-            time: ``"event"``, or ``"processing"`` for the clock
-            payload: any JSON value; ``on_timer`` receives it as ``timer.payload``
-
-        Raises ValueError if neither or both of ``at`` and ``after`` are given, if ``at`` has no
-        time zone, if there is no event time yet, or if a timer that is set in ``on_timer`` is not
-        due later than the one being handled.
+        It raises a ValueError if both or neither of ``at`` and ``after`` are given, for an instant
+        without a time zone, if there is no event time to count from, and inside ``on_timer`` for an
+        instant that is not after that of the timer which is being handled.
         """
         if not name or "\x00" in name or len(name) > _LONGEST_NAME:
             raise ValueError(

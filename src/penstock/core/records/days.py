@@ -23,7 +23,15 @@ class Day:
 
 
 def day(field: str) -> Day:
-    """Partition a lake table by the day, in UTC, of an instant: ``partition_by=day("at")``."""
+    """Partition a lake table by the day, in UTC, of an instant of its records.
+
+    The table gets a column with the date: ``at_day`` for ``day("at")``. Queries of few days read
+    few files, and ``retention`` deletes whole days.
+
+    Examples:
+        >>> app.lake("by_day", Reading, partition_by=day("at")).partition_columns
+        ('at_day',)
+    """
     return Day(field)
 
 

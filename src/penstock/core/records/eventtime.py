@@ -24,8 +24,14 @@ _MILLISECOND = 1000
 class EventTime:
     """How the watermark of a stream follows the event times of its records.
 
-    Spans are texts such as ``"30s"``, or timedeltas. `penstock check` reports one that cannot be
-    read, with the stream that uses it.
+    Spans are texts such as ``"30s"``, or timedeltas; the value holds timedeltas. ``penstock check``
+    reports a span that cannot be read, with the stream that uses it.
+
+    Examples:
+        >>> steady = EventTime(disorder="30s", closes_after="10m")
+        >>> late = app.stream("late", Reading, event_time=steady)
+        >>> late.event_time.disorder
+        datetime.timedelta(seconds=30)
     """
 
     disorder: timedelta | None

@@ -23,7 +23,7 @@ _KEY_SCALARS = {"text", "int", "bool", "instant", "date"}
 
 @dataclass(frozen=True, slots=True)
 class RecordType(Generic[T]):
-    """What Penstock knows about a class marked with :func:`record`."""
+    """What Penstock knows about a class marked with ``record``."""
 
     cls: type[T] = value_field(compare=False)
     schema: Schema
@@ -40,22 +40,24 @@ class RecordType(Generic[T]):
 def record(
     *, key: str | tuple[str, ...] | None = None, time: str | None = None
 ) -> Callable[[type[T]], type[T]]:
-    """Make a class a record type: frozen, typed, and validated in the same way on every engine.
+    """Make a class a record type: frozen, typed, validated, the same on every engine.
 
-    A mistake in the class raises nothing: ``penstock check`` reports it with everything else. A
-    field with a default, or with the type ``X | None``, may be absent from the JSON.
+    The fields decide the JSON on the log, the schema on Spark and what is validated. A field typed
+    ``X | None``, or with a default, may be absent. Nothing is raised here: ``penstock check``
+    reports what is wrong, with everything else.
 
     Args:
-        key: the field, or the fields, whose text is the key of the record on the log
-        time: the field with the event time: a ``datetime`` with a time zone, or an ``int`` of
-            milliseconds since 1970
+        key: The field, or fields in a tuple, whose text is the key on the log.
+        time: The field that says when it happened: a ``datetime`` with a time zone, or an ``int``
+            of milliseconds since 1970.
 
-    >>> @record(key="word")
-    ... class Count:
-    ...     word: str
-    ...     count: int = 0
-    >>> Count("water", 3)
-    Count(word='water', count=3)
+    Examples:
+        >>> @record(key="word")
+        ... class Count:
+        ...     word: str
+        ...     count: int = 0
+        >>> Count("water", 3)
+        Count(word='water', count=3)
     """
     place = caller()
 
@@ -68,7 +70,7 @@ def record(
 
 
 def record_type(cls: type[T]) -> RecordType[T] | None:
-    """Return what :func:`record` made of a class, or None where it was not used."""
+    """Return what ``record`` made of a class, or None where it was not used."""
     found = getattr(cls, _ATTRIBUTE, None)
     return found if isinstance(found, RecordType) else None
 

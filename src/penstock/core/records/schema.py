@@ -114,22 +114,19 @@ def limits(
     max_length: int | None = None,
     pattern: str | None = None,
 ) -> Limits:
-    r"""Limit the values of a field.
+    r"""Bound the values of a field, in its annotation.
 
-    Use it in an annotation: ``celsius: Annotated[float, limits(ge=-273.15)]``.
+    A record outside its limits becomes a dead letter, on every engine; one that a service or
+    pipeline writes is refused. ``pattern`` is searched for in the text. It may contain what
+    ``rlike`` may in an expression, takes time that grows with the text and no faster, and means the
+    same everywhere: ``\w`` and ``\d`` are ASCII.
 
-    On every engine, a record outside its limits becomes a dead letter.
-
-    Args:
-        ge: greater than or equal to
-        gt: greater than
-        le: less than or equal to
-        lt: less than
-        min_length: the least number of characters of a text, or of items
-        max_length: the greatest number of characters of a text, or of items
-        pattern: a regular expression that the text must contain. Its syntax is that of ``rlike`` in
-            docs/expressions.md: ``\w`` and ``\d`` are ASCII. Matching takes time in proportion to
-            the text
+    Examples:
+        >>> from typing import Annotated
+        >>> @record(key="device")
+        ... class Bounded:
+        ...     device: Annotated[str, limits(min_length=1, pattern="^[a-z]+$")]
+        ...     celsius: Annotated[float, limits(ge=-273.15)]
     """
     return Limits(
         ge=ge, gt=gt, le=le, lt=lt, min_length=min_length, max_length=max_length, pattern=pattern
@@ -195,7 +192,7 @@ class Schema:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Schema:
-        """Return the schema that :meth:`to_json` wrote."""
+        """Return the schema that ``to_json`` wrote."""
         return cls(
             name=value["name"],
             fields=tuple(_field_from_json(field) for field in value["fields"]),

@@ -43,8 +43,11 @@ __all__ = [
 Mode = Literal["discarding", "accumulating", "retracting"]
 
 discarding: Final = "discarding"
+"""A pane holds what has arrived since the last one. A table cannot be filled so."""
 accumulating: Final = "accumulating"
+"""A pane holds everything so far. This is the default."""
 retracting: Final = "retracting"
+"""A pane holds everything so far, and the result that it replaces is withdrawn before it."""
 
 
 class Readable(Protocol):
@@ -69,7 +72,14 @@ class Readable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Some records of a stream, as they are or as other fields computed from them."""
+    """Some records of a stream, as they are or as other fields that are computed from them.
+
+    ``stream.where``, ``stream.select`` and ``stream.window`` begin one.
+
+    Examples:
+        >>> warm = readings.where("celsius > 0").select(device="device", kelvin="celsius + 273.15")
+        >>> result = warm.window(fixed("1m"), by="device").aggregate(kelvin=mean("kelvin"))
+    """
 
     stream: Readable
     steps: tuple[str | tuple[tuple[str, str], ...], ...] = ()
@@ -107,7 +117,17 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Windowed:
-    """Records in windows, and when and how these speak."""
+    """The records of a stream in windows, and when each window gives a pane.
+
+    ``.trigger`` and ``.accumulate`` return another one; ``.aggregate`` returns what ``app.stream``
+    and ``app.table`` take in place of a record type.
+
+    Examples:
+        >>> windowed = readings.window(fixed("1m"), by="device", lateness="10m")
+        >>> windowed = windowed.trigger(on_watermark(late=every_record())).accumulate(retracting)
+        >>> result = windowed.aggregate(readings=count())
+        >>> panes = app.stream("panes", result, on="services")
+    """
 
     selection: Selection
     windowing: Windowing
@@ -116,7 +136,7 @@ class Windowed:
     time: Literal["event", "processing"] = "event"
 
     def trigger(self, trigger: Trigger) -> Windowed:
-        """Say when a window gives a pane; by default at its end and for every late record."""
+        """Say when a window gives a pane; by default at its end, and then for every late record."""
         return replace(self, windowing=replace(self.windowing, trigger=trigger))
 
     def accumulate(
@@ -138,7 +158,7 @@ class Windowed:
         return replace(self, windowing=windowing)
 
     def aggregate(self, **aggregates: Aggregate) -> Aggregation:
-        """Name the results of a window."""
+        """Name what is computed of each window: a keyword is the name of a field of the result."""
         return Aggregation(windowed=self, aggregates=tuple(aggregates.items()), place=caller())
 
 

@@ -72,80 +72,192 @@ def microseconds(span: str | timedelta) -> int:
 
 
 def fixed(size: str, *, offset: str = "0s") -> FixedWindows:
-    """Windows of one size, side by side: ``fixed("1m")``."""
+    """Cut time into windows of one size, side by side.
+
+    They are aligned to 1970-01-01T00:00Z, and moved by ``offset``. A window includes its start and
+    excludes its end. A record is in one window.
+
+    Examples:
+        >>> windowed = readings.window(fixed("1d", offset="6h"), by="device")
+        >>> result = windowed.aggregate(readings=count())
+    """
     return FixedWindows(microseconds(size), microseconds(offset))
 
 
 def sliding(size: str, *, every: str) -> SlidingWindows:
-    """Windows of one size, a new one beginning every so often; a record is in several."""
+    """Cut time into overlapping windows of one size; a new one begins ``every`` so often.
+
+    A record is in as many windows as overlap: with ten minutes every minute, in ten. ``penstock
+    check`` refuses an ``every`` longer than the size, because records between the windows would be
+    lost.
+
+    Examples:
+        >>> windowed = readings.window(sliding("10m", every="1m"), by="device")
+        >>> result = windowed.aggregate(readings=count())
+    """
     return SlidingWindows(microseconds(size), microseconds(every))
 
 
 def sessions(*, gap: str) -> SessionWindows:
-    """Windows that last while records of a key come less than a gap apart."""
+    """Group the records of a key that come less than a gap apart.
+
+    A session ends when nothing has come for the gap, in event time. A late record may join two
+    sessions into one.
+
+    Examples:
+        >>> windowed = readings.window(sessions(gap="5m"), by="device")
+        >>> result = windowed.aggregate(readings=count())
+    """
     return SessionWindows(microseconds(gap))
 
 
 def counted(size: int) -> CountWindows:
-    """Windows of so many records of a key each, in order of arrival."""
+    """Group so many records of a key, in the order in which they arrive.
+
+    A full window gives one pane. There is no watermark and no lateness.
+
+    Examples:
+        >>> windowed = readings.window(counted(100), by="device")
+        >>> result = windowed.aggregate(readings=count())
+    """
     return CountWindows(size)
 
 
 def everything() -> GlobalWindow:
-    """One window for all time; give it a trigger, for it never ends by itself."""
+    """Put all records of a key into one window that never ends.
+
+    Give it a trigger that does not wait for the end.
+
+    Examples:
+        >>> windowed = readings.window(everything(), by="device").trigger(every_record(100))
+        >>> result = windowed.aggregate(readings=count())
+    """
     return GlobalWindow()
 
 
 def on_watermark(*, early: Trigger | None = None, late: Trigger | None = None) -> AfterWatermark:
-    """Fire when the watermark passes the window's end; before and after as told, repeatedly."""
+    """Fire when the watermark passes the end of the window.
+
+    ``early`` fires before that, again and again, and ``late`` after it. Without ``late`` the window
+    is closed at its end: records that come later go to the late ledger.
+
+    Examples:
+        >>> trigger = on_watermark(early=every("5s"), late=every_record())
+        >>> windowed = readings.window(fixed("1m"), by="device", lateness="10m").trigger(trigger)
+        >>> result = windowed.aggregate(readings=count())
+    """
     return AfterWatermark(early, late)
 
 
 def after_count(count: int) -> AfterCount:
-    """Fire once, when so many records have come."""
+    """Fire once, when so many records are in the pane; then the window is closed.
+
+    Examples:
+        >>> trigger = after_count(100)
+        >>> windowed = readings.window(fixed("1m"), by="device", lateness="10m").trigger(trigger)
+        >>> result = windowed.aggregate(readings=count())
+    """
     return AfterCount(count)
 
 
 def after_delay(span: str) -> AfterDelay:
-    """Fire once, when the clock is this long past the first record of the pane."""
+    """Fire once, when the clock is this long past the first record of the pane.
+
+    Then the window is closed. ``every`` does the same again and again.
+
+    Examples:
+        >>> trigger = after_delay("5s")
+        >>> windowed = readings.window(fixed("1m"), by="device", lateness="10m").trigger(trigger)
+        >>> result = windowed.aggregate(readings=count())
+    """
     return AfterDelay(microseconds(span))
 
 
 def every(span: str) -> Repeat:
-    """Fire again and again, each time this long after the pane's first record."""
+    """Fire again and again, each time this long after the first record of the pane, by the clock.
+
+    Examples:
+        >>> trigger = every("5s")
+        >>> windowed = readings.window(fixed("1m"), by="device", lateness="10m").trigger(trigger)
+        >>> result = windowed.aggregate(readings=count())
+    """
     return Repeat(after_delay(span))
 
 
 def every_record(count: int = 1) -> Repeat:
-    """Fire for every record, or every so many."""
+    """Fire for every record, or for every so many.
+
+    Records that arrive together count as one moment, and give one pane.
+
+    Examples:
+        >>> trigger = every_record(10)
+        >>> windowed = readings.window(fixed("1m"), by="device", lateness="10m").trigger(trigger)
+        >>> result = windowed.aggregate(readings=count())
+    """
     return Repeat(AfterCount(count))
 
 
 def repeat(trigger: Trigger) -> Repeat:
-    """Fire whenever the trigger does, for ever."""
+    """Fire whenever the trigger does, for ever; the window is never closed before it expires.
+
+    Examples:
+        >>> trigger = repeat(after_count(10))
+        >>> windowed = readings.window(fixed("1m"), by="device", lateness="10m").trigger(trigger)
+        >>> result = windowed.aggregate(readings=count())
+    """
     return Repeat(trigger)
 
 
 def any_of(*triggers: Trigger) -> AnyOf:
-    """Fire once, with the first of these."""
+    """Fire once, with the first of these triggers; then the window is closed.
+
+    Examples:
+        >>> trigger = any_of(after_count(100), after_delay("5s"))
+        >>> windowed = readings.window(fixed("1m"), by="device", lateness="10m").trigger(trigger)
+        >>> result = windowed.aggregate(readings=count())
+    """
     return AnyOf(triggers)
 
 
 def all_of(*triggers: Trigger) -> AllOf:
-    """Fire once, when all of these would."""
+    """Fire once, when all of these triggers would have fired; then the window is closed.
+
+    Examples:
+        >>> trigger = all_of(after_count(100), after_delay("5s"))
+        >>> windowed = readings.window(fixed("1m"), by="device", lateness="10m").trigger(trigger)
+        >>> result = windowed.aggregate(readings=count())
+    """
     return AllOf(triggers)
 
 
 def in_order(*triggers: Trigger) -> InOrder:
-    """Fire as the first of these until it has finished, then as the next."""
+    """Fire as the first of these triggers until it has finished, then as the next.
+
+    Examples:
+        >>> trigger = in_order(after_count(1), every("10s"))
+        >>> windowed = readings.window(fixed("1m"), by="device", lateness="10m").trigger(trigger)
+        >>> result = windowed.aggregate(readings=count())
+    """
     return InOrder(triggers)
 
 
 def until(trigger: Trigger, end: Trigger) -> Until:
-    """Fire as the trigger does until the other fires, which ends it."""
+    """Fire as the trigger does, until ``end`` fires, which closes the window.
+
+    Examples:
+        >>> trigger = until(every_record(), after_count(100))
+        >>> windowed = readings.window(fixed("1m"), by="device", lateness="10m").trigger(trigger)
+        >>> result = windowed.aggregate(readings=count())
+    """
     return Until((trigger, end))
 
 
 def never() -> Never:
-    """Fire only when the window expires."""
+    """Never fire; the window gives one pane, when it expires.
+
+    Examples:
+        >>> trigger = never()
+        >>> windowed = readings.window(fixed("1m"), by="device", lateness="10m").trigger(trigger)
+        >>> result = windowed.aggregate(readings=count())
+    """
     return Never()
