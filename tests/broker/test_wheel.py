@@ -17,7 +17,7 @@ from penstock.machine.java.jars import JarSet, jars_dir, missing_jars
 pytestmark = pytest.mark.broker
 
 ROOT = Path(__file__).parents[2]
-LIMIT_SECONDS = 90
+LIMIT_SECONDS = 200
 PIPELINE = """
 
 @app.pipeline(reads=readings, writes=alarms)
