@@ -23,7 +23,7 @@ def pane_rows(key: str, pane: Pane, values: Any) -> Iterator[PaneRow]:
         timing=pane.timing,
         index=pane.index,
         on_time_index=pane.on_time_index,
-        first=pane.first,
+        first=pane.index == 0,
         last=pane.last,
         stamp=pane.stamp,
     )

@@ -26,11 +26,6 @@ class Pane:
     """The event time the pane itself carries."""
     withdraws: tuple[tuple[Window, Any], ...] = ()
 
-    @property
-    def first(self) -> bool:
-        """Whether it is the first pane of its window."""
-        return self.index == 0
-
 
 @dataclass(frozen=True, slots=True)
 class LateElement:

@@ -264,7 +264,7 @@ def test_panes_are_numbered_and_timed_in_order(windowing, script):
     order = ["early", "on_time", "late"]
     followed = defaultdict(list)
     for pane in panes:
-        if pane.first:
+        if pane.index == 0:
             followed[pane.window] = []
         followed[pane.window].append(pane)
     for sequence in followed.values():
