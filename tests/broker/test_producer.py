@@ -8,6 +8,7 @@ from confluent_kafka import murmur2
 
 from penstock.backbone.log.producer import Producer, SendLimits
 from penstock.backbone.log.reader import LogReader
+from penstock.core.partitioner import partition_of
 from penstock.errors import ConfigurationError, DataError
 
 
@@ -48,6 +49,7 @@ def test_keys_go_where_java_producers_put_them(kafka, topic):
             producer.send(name, key=key, value=b"")
     found = {record.key: record.partition for record in records(kafka, name)}
     assert found == {key: murmur2(key, 3) for key in keys}
+    assert found == {key: partition_of(key, 3) for key in keys}
 
 
 def test_round_robin_spreads_records_evenly_and_keeps_their_keys(kafka, topic):

@@ -216,7 +216,7 @@ class Driver:
             if cells is None:
                 known = ", ".join(spec.name for spec in service.states) or "none"
                 raise LookupError(f"which state of {service.name!r}? it has {known}")
-            if (found := cells.told(wanted)) is not None:
+            if (found := cells.value_of(wanted)) is not None:
                 return found
         return None
 

@@ -208,7 +208,7 @@ class ValueCells(Cells):
         """Forget the key."""
         self.drop(here, here.key)
 
-    def told(self, key: bytes) -> Any:
+    def value_of(self, key: bytes) -> Any:
         """Return the value of a key for a test to look at, None where it has none."""
         return self.read(key, None)
 

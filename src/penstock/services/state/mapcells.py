@@ -85,7 +85,7 @@ class MapCells(Cells):
             ) from error
         return super().admit(place, value)
 
-    def told(self, key: bytes) -> Any:
+    def value_of(self, key: bytes) -> Any:
         """Return the map of a key for a test to look at, None where it has none."""
         return self.entries(key) or None
 

@@ -174,7 +174,7 @@ class TimerQueue:
         self._changed.add(timer)
         self._push(timer, due.at)
 
-    def told(self, due: Due, *, reached: int | None = None) -> Timer:
+    def timer_of(self, due: Due, *, reached: int | None = None) -> Timer:
         """Return a timer as the user's code gets it; ``reached``: how far event time is for it."""
         reached = self.event_time.micros if reached is None else reached
         return Timer(

@@ -279,7 +279,7 @@ class AsyncStep(Step):
 
     def _called(self, frame: _Frame, item: Item) -> Any:
         if item.due is not None and self._timers is not None and frame.calls.on_timer is not None:
-            return frame.calls.on_timer(self._timers.told(item.due, reached=item.reached))
+            return frame.calls.on_timer(self._timers.timer_of(item.due, reached=item.reached))
         context = self._context(item.raw) if self._service.context and item.raw is not None else {}
         return frame.calls.process(item.record, **context)
 

@@ -276,7 +276,7 @@ class Step:
             here.key, here.firing = due.key, due
             here.undo.clear()
             try:
-                sent = self._outputs.of(self._done(call(timers.told(due))))
+                sent = self._outputs.of(self._done(call(timers.timer_of(due))))
             except BaseException as error:  # noqa: BLE001 - what is not the user's is raised again
                 if self._fail_timer(due, error, send):
                     break

@@ -99,7 +99,7 @@ class Bench:
 
 
 def told(task, name, *keys):
-    return [task.step.states.named(name).told(key.encode()) for key in keys]
+    return [task.step.states.named(name).value_of(key.encode()) for key in keys]
 
 
 def test_a_task_is_restored_from_its_changelog_and_the_topic_of_a_table():
