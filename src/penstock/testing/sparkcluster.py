@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -26,8 +27,10 @@ from penstock.machine.packages import INSTALL_SPARK
 from penstock.machine.ports import LOOPBACK, free_ports
 from penstock.machine.process.ownedprogram import KeptProgram
 
-__all__ = ["StandaloneCluster", "WorkerSize", "spark_home"]
+__all__ = ["LOG_CONFIG", "StandaloneCluster", "WorkerSize", "spark_home"]
 
+LOG_CONFIG = Path(str(files("penstock.pipelines.spark"))) / "log4j2.properties"
+"""What Spark logs, and where, in this process and in those of the cluster."""
 _START_LIMIT = timedelta(seconds=60)
 _STOP_GRACE = timedelta(seconds=15)
 _ASK_SECONDS = 5.0
@@ -137,7 +140,7 @@ class StandaloneCluster:
 
     def _environment(self, name: str) -> Mapping[str, str]:
         log = {
-            "log4j2.configurationFile": Path(__file__).with_name("log4j2.properties").as_uri(),
+            "log4j2.configurationFile": LOG_CONFIG.as_uri(),
             "penstock.log": str(self._log(name)),
         }
         kept = {key: text for key, text in os.environ.items() if not key.startswith("PENSTOCK_")}
@@ -170,8 +173,8 @@ class StandaloneCluster:
     def _alive_workers(self) -> int:
         try:
             return int(self.state()["aliveworkers"])
-        except (URLError, ConnectionError, TimeoutError):
-            return 0
+        except (URLError, ConnectionError, TimeoutError, json.JSONDecodeError):
+            return 0  # nothing listens yet, or the page is up before what answers in JSON
 
     def _stop(self) -> None:
         # Workers first: they end their executors, which a master that is gone would not.
