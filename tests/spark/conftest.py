@@ -27,7 +27,7 @@ from penstock.machine.places import Places
 from penstock.pipelines.execution.engine import run_pipelines
 from penstock.pipelines.spark.session import jvm_end
 
-WAIT_SECONDS = 150
+WAIT_SECONDS = 400
 
 
 class Ground:

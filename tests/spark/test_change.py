@@ -22,7 +22,7 @@ from penstock.pipelines.execution.plan import checkpoint_of
 from penstock.pipelines.program.stateful import repeats_alike, state_aspects
 from penstock.windows import fixed
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(500)]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(1200)]
 
 
 @record(key="word")

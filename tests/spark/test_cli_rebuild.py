@@ -6,7 +6,7 @@ import pytest
 from penstock.backbone.log.producer import Producer
 from penstock.backbone.log.reader import LogReader
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(500)]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(1200)]
 
 APP = """
 from penstock import App, record

@@ -10,7 +10,7 @@ CONFORMANCE = Path(__file__).parents[1] / "conformance"
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.timeout(500)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
     "file", sorted(CONFORMANCE.glob("*panes.json")), ids=lambda file: file.stem
 )

@@ -21,7 +21,7 @@ from penstock.pipelines.rollups.native import native_panes, why_not_native
 from penstock.pipelines.rollups.plan import streamed_panes
 from penstock.triggers import on_watermark
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 times = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / "eventtimes.py")))
 WINDOWS = times.Windows(60 * times.SECOND, 20 * times.SECOND, 7 * times.SECOND)

@@ -33,7 +33,7 @@ from penstock.pipelines.rebuild.rebuild import rebuild_pipeline
 from penstock.pipelines.sink.kafka import OnceSink
 from penstock.pipelines.sink.kafkatask import BatchTask
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(500)]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(1200)]
 
 DRIVER = Path(__file__).with_name("doomed_driver.py")
 kit = SimpleNamespace(**runpy.run_path(str(DRIVER)))
@@ -44,7 +44,7 @@ DEVICES = 20
 FEED = 20
 """Readings sent at a time, so that there are many batches."""
 LAST_FEED = 500
-WAIT_SECONDS = 200
+WAIT_SECONDS = 400
 
 
 @record(key="word")

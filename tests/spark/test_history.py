@@ -35,7 +35,7 @@ from penstock.pipelines.lake.table import lake_path
 from penstock.pipelines.rebuild.rebuild import Watching, rebuild_pipeline
 from penstock.windows import fixed
 
-pytestmark = pytest.mark.timeout(500)
+pytestmark = pytest.mark.timeout(1200)
 
 DRIVER = Path(__file__).with_name("doomed_history.py")
 kit = SimpleNamespace(**runpy.run_path(str(DRIVER)))
@@ -43,7 +43,7 @@ SEEDS = [int(seed) for seed in os.environ.get("PENSTOCK_CHAOS_SEEDS", "").split(
 
 START_AT = datetime(2026, 1, 1, tzinfo=UTC)
 WINDOW_SECONDS = 10
-WAIT_SECONDS = 240
+WAIT_SECONDS = 400
 DEVICES = 8
 RANGE_END = 220
 """An offset that is not archived when the history is read."""

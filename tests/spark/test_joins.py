@@ -16,7 +16,7 @@ from penstock import EventTime, record
 from penstock.pipelines.execution.batch import run_batch
 from penstock.pipelines.execution.plan import checkpoint_of
 
-pytestmark = pytest.mark.timeout(500)
+pytestmark = pytest.mark.timeout(1200)
 
 START_AT = datetime(2026, 1, 1, tzinfo=UTC)
 

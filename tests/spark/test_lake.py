@@ -25,7 +25,7 @@ from penstock.pipelines.lake.table import lake_path, lake_rows, make_table, stor
 from penstock.pipelines.lake.upkeep import LONGEST_WRITE, MANY_FILES, maintain, upkeep_session
 from penstock.pipelines.sink.destination import stream_writer
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(500)]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(1200)]
 
 NOW = datetime.now(UTC)
 READING = "device string, at timestamp, id bigint"

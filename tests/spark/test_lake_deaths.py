@@ -22,13 +22,13 @@ from penstock.errors import ConfigurationError
 from penstock.machine.process.lifeline import LIFELINE_VARIABLE
 from penstock.pipelines.execution.engine import run_pipelines
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(500)]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(1200)]
 
 DRIVER = Path(__file__).with_name("lake_driver.py")
 kit = SimpleNamespace(**runpy.run_path(str(DRIVER)))
 SEEDS = [int(seed) for seed in os.environ.get("PENSTOCK_CHAOS_SEEDS", "").split()]
 NOW = datetime.now(UTC)
-WAIT_SECONDS = 150
+WAIT_SECONDS = 400
 
 
 def ids(path: str) -> Counter:

@@ -22,9 +22,9 @@ from penstock.pipelines.execution.engine import run_pipelines
 from penstock.pipelines.execution.plan import start_query
 from penstock.pipelines.gate import sweeper
 
-pytestmark = pytest.mark.timeout(500)
+pytestmark = pytest.mark.timeout(1200)
 
-WAIT_SECONDS = 150
+WAIT_SECONDS = 400
 
 
 @record(key="word")

@@ -24,13 +24,13 @@ from penstock.pipelines.execution.engine import run_pipelines
 from penstock.pipelines.lake.table import lake_path
 from penstock.pipelines.rebuild.rebuild import Watching, rebuild_pipeline
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(500)]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(1200)]
 
 DRIVER = Path(__file__).with_name("rebuild_driver.py")
 kit = SimpleNamespace(**runpy.run_path(str(DRIVER)))
 
 START_AT = datetime(2026, 1, 1, tzinfo=UTC)
-WAIT_SECONDS = 150
+WAIT_SECONDS = 400
 STEPS = ("computing", "computed", "switching", "fenced", "written", "switched", "tidied")
 
 

@@ -33,7 +33,7 @@ from penstock.pipelines.rollups.native import why_not_native
 from penstock.triggers import after_count, every, every_record, on_watermark
 from penstock.windows import fixed, retracting, sessions, sliding
 
-pytestmark = pytest.mark.timeout(500)
+pytestmark = pytest.mark.timeout(1200)
 
 START_AT = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -12,7 +12,7 @@ import pytest
 
 pytestmark = pytest.mark.spark
 
-_WAIT_SECONDS = 60
+_WAIT_SECONDS = 200
 
 
 def _script(tmp_path: Path, body: str) -> list[str]:

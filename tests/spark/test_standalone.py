@@ -25,9 +25,9 @@ from penstock.backbone.topics.topics import Topics
 from penstock.machine.process.processes import wait_until_dead
 from penstock.testing.sparkcluster import StandaloneCluster
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 
-WAIT_SECONDS = 240
+WAIT_SECONDS = 400
 STOP_SECONDS = 60
 START_AT = datetime(2026, 1, 1, tzinfo=UTC)
 DEVICES = 7

@@ -24,7 +24,7 @@ from penstock.backbone.log.reader import LogReader
 from penstock.cli.load import load_application
 from penstock.machine.places import Places
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(1200)]
 
 DIRECTORY = Path(__file__).parents[2] / "apps" / "wordcount"
 BOOK = (DIRECTORY / "mariner.txt").read_text().splitlines()
