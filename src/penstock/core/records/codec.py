@@ -58,6 +58,8 @@ class JsonCodec(Generic[T]):
         self._zones = usual[0] if usual else None
         self._utc = usual[1] if usual else None
         self._odd_decimal = odd_decimal(record.schema)
+        checked = self._check is not None or self._odd_decimal is not None
+        self._admission = self._admit if checked else None
         # Services call these two for every record, so they are made for the type, without lookups.
         self.accept = self._make_accept()
         self.encode_valid = self._make_encode_valid()
@@ -82,7 +84,8 @@ class JsonCodec(Generic[T]):
             found = self._read(value)
         except _UNREADABLE as error:
             raise self._unreadable(error) from error
-        self._admit(found, value)
+        if self._admission is not None:
+            self._admission(found, value)
         return found
 
     def key(self, record: T) -> bytes | None:
@@ -96,8 +99,7 @@ class JsonCodec(Generic[T]):
 
     def _make_accept(self) -> Callable[[bytes | None, bytes | None], T]:
         read, decode, most, key_of = self._read, self.decode, self._max_bytes, self._key
-        checked = self._check is not None or self._odd_decimal is not None
-        admit = self._admit if checked else None
+        admit = self._admission
 
         def accept(key: bytes | None, value: bytes | None) -> T:
             """Return the record, after checking that its key on the log is the one it must have."""
@@ -117,8 +119,7 @@ class JsonCodec(Generic[T]):
 
     def _make_encode_valid(self) -> Callable[[T], bytes]:
         write, read, most, encode = _ENCODER.encode, self._read, self._max_bytes, self.encode
-        checked = self._check is not None or self._odd_decimal is not None
-        admit = self._admit if checked else None
+        admit = self._admission
 
         def encode_valid(record: T) -> bytes:
             """Return the record as :meth:`encode` does, if whoever reads it will accept it.

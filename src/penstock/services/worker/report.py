@@ -9,6 +9,7 @@ from penstock.backbone.client.logrecord import Offsets, Partition
 from penstock.core.panes.panecounts import PANE_KINDS
 from penstock.core.status.eventtimes import EventTimes
 from penstock.core.status.exposition import series
+from penstock.core.status.rates import Rates
 from penstock.core.status.report import Counts, PartReport, PartState
 from penstock.errors import PenstockError, UserCodeError
 from penstock.services.step.retries import Retried
@@ -96,8 +97,7 @@ class Teller:
         self._delivery = delivery.replace("_", " ")
         self._degraded_at: datetime | None = None
         self._rising = MonotonicCounter()
-        self._asked = began
-        self._counts = Counts()
+        self._rates = Rates(began)
 
     def state(self, standing: Standing) -> tuple[PartState, str]:
         """Return the state of the service, and why it is so."""
@@ -124,7 +124,7 @@ class Teller:
         lag: int | None = None,
     ) -> PartReport:
         """Return the report; ``now`` are seconds of the monotonic clock."""
-        rate_in, rate_out = self._rates(standing.counts, now)
+        rate_in, rate_out = self._rates.since_last(standing.counts, at=now)
         at = standing.at.timestamp()
         return PartReport(
             part=self._part,
@@ -139,13 +139,6 @@ class Teller:
             detail=self._detail(standing),
             metrics=self._metrics(standing) | standing.event_times.series(at),
         )
-
-    def _rates(self, counts: Counts, now: float) -> tuple[float, float]:
-        """Return records in and out per second since the last report."""
-        seconds, before = max(now - self._asked, 1e-3), self._counts
-        self._asked, self._counts = now, counts
-        rate_in = (counts.received - before.received) / seconds
-        return max(0.0, rate_in), max(0.0, (counts.written - before.written) / seconds)
 
     def _metrics(self, standing: Standing) -> dict[str, float]:
         restoring = standing.restoring
