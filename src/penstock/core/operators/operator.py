@@ -8,6 +8,11 @@ records, keeps the machine's state in a store of bytes, and writes what the mach
 
 What came together is one moment, as for windows. A machine must give the same results however its
 input is cut into moments, and after a restart from its store.
+
+The inputs of a machine have the same keys in the same partitions. An operator that needs other
+keys reads another operator (`Inner`), whose results go over a topic of its own: records are
+repartitioned there. Broadcast tables are not among the arrivals: the host keeps each of them whole,
+once for all its tasks, and gives the machine its rows.
 """
 
 from __future__ import annotations
@@ -26,6 +31,7 @@ __all__ = [
     "Arrival",
     "Change",
     "Given",
+    "Inner",
     "Input",
     "InputKind",
     "LateArrival",
@@ -33,6 +39,7 @@ __all__ = [
     "Operator",
     "Plan",
     "Result",
+    "Rows",
     "Shape",
 ]
 
@@ -108,6 +115,13 @@ class Given:
     """Further facts to add up, by their names in words."""
 
 
+class Rows(Protocol):
+    """The rows of a broadcast table as they are now."""
+
+    def get(self, key: bytes) -> Any | None:
+        """Return the row of a key on the log, or None."""
+
+
 class Machine(Protocol):
     """Does the work of one operator for one task. Its store says all there is to know of it.
 
@@ -162,8 +176,13 @@ class Plan(Protocol):
     def result(self, name: str, shape: Shape) -> RecordType[Any]:
         """Return the type of its results, for a stream or table of this name."""
 
-    def machine(self, store: Store, record: RecordType[Any]) -> Machine:
-        """Return what does the work, with its state in a store; its results are of this type."""
+    def machine(
+        self, store: Store, record: RecordType[Any], *, broadcasts: Mapping[str, Rows]
+    ) -> Machine:
+        """Return what does the work, with its state in a store; its results are of this type.
+
+        ``broadcasts`` has the rows of every input of the kind ``broadcast``, by its name.
+        """
 
     def finished(self) -> Plan:
         """Return the same over a range that is finished: only final results, each once."""
@@ -173,6 +192,19 @@ class Plan(Protocol):
 
     def holds(self) -> tuple[str, ...]:
         """Return what state it holds and for how long, in sentences, for `penstock explain`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """An operator whose results another one reads, on a topic of their own.
+
+    ``app.stream`` and ``app.table`` declare it before what reads it, under the name of the outer
+    result with a suffix: ``paid.by_customer``.
+    """
+
+    suffix: str
+    operator: Operator
+    shape: Shape = "stream"
 
 
 class Operator(Protocol):
@@ -191,7 +223,10 @@ class Operator(Protocol):
 
     @property
     def reads(self) -> tuple[Any, ...]:
-        """The declared streams and tables that it reads, in the order of the plan's inputs."""
+        """What it reads: declared streams and tables, or `Inner`, in the order of the inputs."""
+
+    def reading(self, data: Sequence[Any]) -> Operator:
+        """Return the same operator over these streams and tables, one for each of ``reads``."""
 
     def plan(self) -> Plan | list[Problem]:
         """Return it ready to run, or everything that is wrong with it."""
