@@ -49,10 +49,12 @@ OBJECTS = PUBLIC | {named(each): each for each in DECLARED}
 
 
 def members(cls: type) -> list[Any]:
-    """Return the public methods and properties that a class defines."""
+    """Return the public methods and properties that a class or its own base classes define."""
     return [
         value.fget if isinstance(value, property) else value
-        for name, value in vars(cls).items()
+        for each in cls.__mro__
+        if each.__module__.startswith("penstock.")
+        for name, value in vars(each).items()
         if not name.startswith("_") and (inspect.isfunction(value) or isinstance(value, property))
     ]
 

@@ -2,8 +2,7 @@
 
 ===========  =====================================================================================
 app          what a user declares with
-arguments    reads the arguments of declarations that are values
-declarations what is declared so far
+declare      the methods of the application: data, parts
 drawing      the graph as text, Mermaid and SVG
 rules        what `penstock check` verifies
 graph        the application as a value: data, parts, and how records flow

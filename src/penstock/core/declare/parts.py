@@ -1,0 +1,228 @@
+"""The methods of `App` that declare parts: sources, sinks, pipelines, services."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, Literal, TypeVar, get_args
+
+from penstock.core.declare.arguments import read_calls, read_outputs, read_policy, read_trigger
+from penstock.core.declare.declarations import Declarations
+from penstock.core.graph.data import Data, Feedback, OnLog, Stream, Table
+from penstock.core.graph.parts import (
+    Connector,
+    Delivery,
+    MicroBatch,
+    Pipeline,
+    RealTime,
+    Service,
+    Sink,
+    SinkConnector,
+    Source,
+)
+from penstock.core.graph.policy import ErrorPolicy
+from penstock.core.graph.signature import method, read_definition
+from penstock.core.place import caller, did_you_mean, place_of
+from penstock.errors import Problem
+
+__all__ = ["DeclaresParts"]
+
+T = TypeVar("T")
+
+OutputMode = Literal["append", "update", "complete"]
+
+
+class DeclaresParts:
+    """Declares sources, sinks, pipelines and services, with their options."""
+
+    _declared: Declarations
+
+    def source(
+        self,
+        name: str,
+        connector: Connector,
+        *,
+        into: Stream[T],
+        parse: Callable[[Any], T | None] | None = None,
+    ) -> Source:
+        """Declare that a connector feeds a stream.
+
+        The connector says what a crash may do: a text file is read exactly once. An item that
+        gives no valid record becomes a dead letter. Only one process feeds from a source at a
+        time; a second one takes over.
+
+        Args:
+            name: The name of the source; its position belongs to it.
+            connector: One of ``penstock.connectors``, or your own.
+            into: The stream.
+            parse: Makes a record of an item (of its text, if it is bytes), or None to skip it.
+                Without it, bytes are a record as JSON, and anything else is a record.
+
+        Examples:
+            >>> from penstock.connectors import text_file
+            >>> def parse(line: str) -> Reading:
+            ...     device, celsius = line.split(",")
+            ...     return Reading(device, datetime.now(UTC), float(celsius))
+            >>> app.source("book", text_file("readings.csv"), into=readings, parse=parse).name
+            'book'
+        """
+        place = caller()
+        options = self._declared.options("source", name, place)
+        name = options.name(name)
+        given: Any = connector
+        if not callable(getattr(given, "describe", None)):
+            hint = 'penstock.connectors has them: text_file("lines.txt"), for example'
+            options.wrong("connector", f"{given!r} is not a connector", hint)
+        self._declared.problems += getattr(given, "problems", ())
+        if parse is not None:
+            options.function("parse", parse)
+        source = Source(name=name, connector=connector, into=into, parse=parse, place=place)
+        if self._declared.is_one(name, into, place):
+            self._declared.parts.append(source)
+        return source
+
+    def sink(self, name: str, connector: SinkConnector, *, reads: Stream[Any]) -> Sink:
+        """Declare that the records of a stream are written to an outside system.
+
+        The connector says where to, and what a crash may do: ``json_files`` writes exactly once. A
+        record that cannot be decoded becomes a dead letter.
+
+        Args:
+            name: The name of the sink, its identity: its progress belongs to it.
+            connector: One of ``penstock.connectors``, or your own.
+            reads: The stream.
+
+        Examples:
+            >>> from penstock.connectors import json_files
+            >>> app.sink("export", json_files("out", every="1m"), reads=alarms).name
+            'export'
+        """
+        place = caller()
+        options = self._declared.options("sink", name, place)
+        name = options.name(name)
+        given: Any = connector
+        if not callable(getattr(given, "describe", None)):
+            hint = 'penstock.connectors has them: json_files("out"), for example'
+            options.wrong("connector", f"{given!r} is not a connector", hint)
+        self._declared.problems += getattr(given, "problems", ())
+        sink = Sink(name=name, connector=connector, reads=reads, place=place)
+        stream: Any = reads
+        if isinstance(stream, Stream):
+            self._declared.parts.append(sink)
+        else:
+            shown = getattr(stream, "name", stream)
+            text = f"{name} reads {shown!r}, which is not a stream"
+            streams = [data.name for data in self._declared.data if isinstance(data, Stream)]
+            hint = did_you_mean(shown, streams)
+            self._declared.problems.append(Problem("part.not-data", text, hint, place))
+        return sink
+
+    def pipeline(
+        self,
+        *,
+        reads: Data | tuple[Data, ...],
+        writes: Data,
+        name: str | None = None,
+        trigger: MicroBatch | RealTime | None = None,
+        output: OutputMode | None = None,
+    ) -> Callable[[Callable[..., Any]], Pipeline]:
+        """Declare a pipeline: a function from DataFrames to a DataFrame, run by Spark.
+
+        Use it as a decorator. The function is called once, to build the plan, and starts nothing.
+        Beside a stream, tables and lake tables are looked up, as they are at each batch. A row
+        that its output does not accept stops the pipeline.
+
+        Args:
+            reads: What the function gets a frame of, in this order.
+            writes: The stream, table or lake table that takes the rows.
+            name: The name of the pipeline, its identity; by default that of the function.
+            trigger: ``micro_batch()``, exactly once (default), or ``real_time()``, at least once.
+            output: Spark's output mode; ``"update"`` into tables, else ``"append"``, by default.
+
+        Examples:
+            >>> @app.pipeline(reads=readings, writes=copies)
+            ... def only_hot(readings):
+            ...     return readings.where("celsius > 60")
+            >>> only_hot.name
+            'only_hot'
+        """
+
+        def decorate(function: Callable[..., Any]) -> Pipeline:
+            place = place_of(function) or caller()
+            options, called = self._declared.named("pipeline", name, function, place)
+            options.function("what it computes", function)
+            usual = "update" if isinstance(writes, Table) else "append"
+            mode = usual if output is None else output
+            pipeline = Pipeline(
+                name=called,
+                function=function,
+                reads=self._declared.known(called, reads, place),
+                writes=writes,
+                trigger=read_trigger(trigger, options),
+                output=options.word("output", mode, get_args(OutputMode), "append"),
+                place=place,
+            )
+            if self._declared.is_one(called, writes, place):
+                self._declared.parts.append(pipeline)
+            return pipeline
+
+        return decorate
+
+    def service(
+        self,
+        *,
+        reads: OnLog | tuple[OnLog, ...],
+        writes: OnLog | Feedback | tuple[OnLog | Feedback, ...] = (),
+        name: str | None = None,
+        delivery: Delivery = "exactly_once",
+        errors: ErrorPolicy | None = None,
+        concurrency: int | None = None,
+        timeout: str | timedelta | None = None,
+    ) -> Callable[[Any], Service]:
+        """Declare a service: a function, or a class, that handles one record at a time.
+
+        A decorator. The function returns one record, yields several, or returns None; each goes to
+        the stream of its type. Parameters annotated ``State[...]``, ``Context`` or ``Timers`` get
+        these. A class has ``process``, and may have ``open``, ``on_timer`` and ``close``. Outputs,
+        state, timers and offsets are committed together, or not at all.
+
+        Args:
+            reads: One stream or table, or several in a tuple.
+            writes: What it may write, one or several; empty: nothing.
+            name: The name of the service, its identity; by default that of the function.
+            delivery: ``"exactly_once"``, ``"at_least_once"`` or ``"at_most_once"``.
+            errors: What happens to a record that fails; by default it becomes a dead letter.
+            concurrency: How many calls of one partition may overlap; only if it is async (64).
+            timeout: How long one call may take; only if it is async (30 s).
+
+        Examples:
+            >>> @app.service(reads=readings, writes=alarms)
+            ... def warn(reading: Reading, hottest: State[float]) -> Alarm | None:
+            ...     if reading.celsius > hottest.get(60.0):
+            ...         hottest.set(reading.celsius)
+            ...         return Alarm(reading.device, f"{reading.celsius} °C")
+        """
+
+        def decorate(function: Any) -> Service:
+            place = place_of(method(function)) or caller()
+            options, called = self._declared.named("service", name, function, place)
+            plain, round_again = read_outputs(writes)
+            definition = read_definition(function)
+            calls, longest = read_calls(function, concurrency, timeout, options)
+            service = Service(
+                name=called,
+                function=function,
+                reads=self._declared.known(called, reads, place),
+                writes=self._declared.known(called, plain, place),
+                feedback=round_again,
+                delivery=delivery,
+                errors=read_policy(errors, options),
+                concurrency=calls,
+                timeout=longest,
+                states=definition.states,
+                context=definition.process.context,
+                timed=definition.on_timer is not None,
+                place=place,
+            )
+            self._declared.parts.append(service)
+            return service
+
+        return decorate
