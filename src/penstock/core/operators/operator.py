@@ -7,7 +7,8 @@ test driver, a partition of Spark's state store, or a range that is finished. Th
 records, keeps the machine's state in a store of bytes, and writes what the machine gives.
 
 What came together is one moment, as for windows. A machine must give the same results however its
-input is cut into moments, and after a restart from its store.
+input is cut into moments, and after a restart from its store. :class:`OperatorTime
+<penstock.core.operators.eventtime.OperatorTime>` says how far event time is over all inputs.
 
 The inputs of a machine have the same keys in the same partitions. An operator that needs other
 keys reads another operator (`Inner`), whose results go over a topic of its own: records are
@@ -25,7 +26,7 @@ from penstock.core.panes.bucket import Store
 from penstock.core.panes.times import BEGINNING
 from penstock.core.panes.watermark import WatermarkRule
 from penstock.core.records.record import RecordType
-from penstock.errors import Place, Problem
+from penstock.errors import DataError, Place, Problem
 
 __all__ = [
     "Arrival",
@@ -38,6 +39,7 @@ __all__ = [
     "Machine",
     "Operator",
     "Plan",
+    "Refused",
     "Result",
     "Rows",
     "Shape",
@@ -64,6 +66,8 @@ class Input:
     max_record_bytes: int
     rule: WatermarkRule | None = None
     """How event time follows its records; None: it does not."""
+    sources: tuple[str, ...] = ()
+    """Sources that are known to come: event time waits for each of them from the beginning."""
 
 
 class Arrival(NamedTuple):
@@ -73,12 +77,13 @@ class Arrival(NamedTuple):
     key: bytes
     """The key on the log; empty where it has none."""
     record: Any
-    """None: the row of the key was deleted."""
+    """None: of a table, the row of the key was deleted; of a stream, only the time counts."""
     time: int
     """The event time in microseconds; that of the log where the record has none."""
     source: str
-    """The partition that it is from: event time moves for each on its own."""
+    """Whose event time it moves: a partition of the topic, or of what was repartitioned into it."""
     offset: int
+    partition: int = 0
 
 
 class Result(NamedTuple):
@@ -100,6 +105,13 @@ class LateArrival(NamedTuple):
     """In microseconds; negative: how far its time is ahead of the clock."""
 
 
+class Refused(NamedTuple):
+    """A record that an expression cannot be computed for: it becomes a dead letter."""
+
+    arrival: Arrival
+    error: DataError
+
+
 @dataclass(slots=True)
 class Given:
     """What a machine gave in one moment, in the order in which it is to be written."""
@@ -109,8 +121,9 @@ class Given:
     """The newest event time that was ever seen."""
     results: list[Result] = field(default_factory=list)
     late: list[LateArrival] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
     dropped: int = 0
-    """How many records were dropped on purpose, as the declaration says."""
+    """How many records were dropped on purpose, as the declaration says; no marks of time."""
     counts: dict[str, int] = field(default_factory=dict)
     """Further facts to add up, by their names in words."""
 
@@ -144,7 +157,8 @@ class Machine(Protocol):
     def take(self, arrivals: Sequence[Arrival], *, clock: int, limit: int | None = None) -> Given:
         """Take what came in one moment, in this order, then give about ``limit`` of what is due.
 
-        Call ``more`` until nothing is pending before the next moment is taken.
+        Call ``more`` until nothing is pending before the next moment is taken. A DataError that a
+        record makes an expression raise is among ``refused``; the others are taken.
         """
 
     def more(self, limit: int | None = None) -> Given:
@@ -172,6 +186,10 @@ class Plan(Protocol):
     @property
     def inputs(self) -> tuple[Input, ...]:
         """What it reads."""
+
+    @property
+    def stateful(self) -> bool:
+        """Whether it remembers anything; then its inputs need keys, in the same partitions."""
 
     def result(self, name: str, shape: Shape) -> RecordType[Any]:
         """Return the type of its results, for a stream or table of this name."""

@@ -82,6 +82,17 @@ class Watermark:
             self.value = max(self.value, self._reached(clock))
         return self.value
 
+    def awake_until(self, since: int) -> int | None:
+        """Return the clock at which the last source falls idle; None: it never does.
+
+        A stream that has shown nothing is awake from ``since`` on.
+        """
+        spans = [
+            each for each in (self.rule.idle_after, self.rule.closes_after) if each is not None
+        ]
+        last = max((source.seen_at for source in self.sources.values()), default=since)
+        return last + min(spans) if spans else None
+
     def wakes(self, time: int, clock: int) -> int | None:
         """Return a later clock at which it may reach a time without a record; None: never.
 

@@ -1,0 +1,133 @@
+"""How far event time has come for an operator, over all streams that it reads.
+
+Each stream has a watermark of its own, with the rule that was declared with it. The slowest stream
+holds event time back, also while it has shown no record. One that has been silent for its
+``idle_after`` holds it back no more; where all are silent, the newest counts. Tables, and streams
+that follow the newest, hold nothing back. It never goes back.
+
+It moves record by record, so that it is the same however records are cut into moments. Machines
+keep it as state: ``pack`` gives plain data.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.core.operators.operator import Arrival, Input
+from penstock.core.panes.times import BEGINNING, END
+from penstock.core.panes.watermark import SourceTime, Watermark
+
+__all__ = ["OperatorTime"]
+
+
+class OperatorTime:
+    """The event time of one task of an operator; ``packed`` is what a former one has kept."""
+
+    def __init__(self, inputs: Sequence[Input], packed: Any = None) -> None:
+        self.value = BEGINNING
+        """The watermark, as it was last looked at."""
+        self._marks = {
+            number: Watermark(each.rule)
+            for number, each in enumerate(inputs)
+            if each.rule is not None
+        }
+        slowest = [n for n, mark in self._marks.items() if mark.rule.follows == "slowest"]
+        self._heard = [self._marks[number] for number in slowest] or list(self._marks.values())
+        """The streams that say how far event time is."""
+        self._many = len(slowest) > 1
+        """Whether one of them may hold it back for another."""
+        self._expected = {n: inputs[n].sources for n in slowest if inputs[n].sources}
+        self._since: int | None = None
+        """The clock when it was first looked at."""
+        if packed is not None:
+            self.value, self._since, marks = packed
+            for number, (value, sources) in marks.items():
+                if (mark := self._marks.get(number)) is not None:
+                    mark.value = value
+                    mark.sources = {name: SourceTime(*found) for name, found in sources.items()}
+
+    @property
+    def known(self) -> bool:
+        """Whether any of the inputs has an event time."""
+        return bool(self._marks)
+
+    @property
+    def newest(self) -> int | None:
+        """The newest event time that was ever seen."""
+        times = (each.newest for mark in self._marks.values() for each in mark.sources.values())
+        return max((time for time in times if time > BEGINNING), default=None)
+
+    def believes(self, arrival: Arrival, clock: int) -> bool:
+        """Return whether its event time is not too far ahead of the clock."""
+        mark = self._marks.get(arrival.input)
+        return mark is None or mark.rule.believes(arrival.time, clock)
+
+    def see(self, arrival: Arrival, clock: int) -> int:
+        """Take note of a record, unless its time is not believed; return the watermark then."""
+        self._begin(clock)
+        mark = self._marks.get(arrival.input)
+        if mark is not None and mark.rule.believes(arrival.time, clock):
+            mark.see(arrival.source, arrival.time, clock)
+        return self.look(clock)
+
+    def look(self, clock: int) -> int:
+        """Return the watermark now: a stream that fell silent may hold it back no more."""
+        self._begin(clock)
+        if (reached := self._reached(clock)) > self.value:
+            self.value = reached
+        return self.value
+
+    def tell(self, told: int, clock: int) -> int:
+        """Take note of an event time as if each source had shown it; return the watermark then."""
+        self._begin(clock)
+        for mark in self._marks.values():
+            for name in list(mark.sources) or [""]:
+                if mark.sources or mark.rule.follows == "newest":
+                    mark.see(name, told, clock)
+        behind = [told - mark.rule.disorder for mark in self._heard]
+        self.value = max(self.value, min(behind, default=BEGINNING))
+        return self.look(clock)
+
+    def finish(self) -> int:
+        """Be at the end: the inputs are."""
+        self.value = END
+        return self.value
+
+    def wakes(self, time: int, clock: int) -> int | None:
+        """Return a later clock at which it may reach a time without a record; None: never.
+
+        Nothing moves before; then it may have to be asked again.
+        """
+        moments = [mark.wakes(time, clock) for mark in self._heard]
+        if self._many:
+            moments += [mark.awake_until(self._since or 0) for mark in self._heard]
+        return min((each for each in moments if each is not None and each > clock), default=None)
+
+    def pack(self) -> list[Any]:
+        """Return everything that a task needs to go on from here, as plain data."""
+        marks = {
+            number: (
+                mark.value,
+                {name: (each.newest, each.seen_at) for name, each in mark.sources.items()},
+            )
+            for number, mark in self._marks.items()
+        }
+        return [self.value, self._since, marks]
+
+    def _begin(self, clock: int) -> None:
+        """Begin to wait for the sources that are known to come."""
+        if self._since is None:
+            self._since = clock
+        for number, names in self._expected.items():
+            sources = self._marks[number].sources
+            for name in names:
+                if name not in sources:
+                    sources[name] = SourceTime(BEGINNING, clock)
+        self._expected = {}
+
+    def _reached(self, clock: int) -> int:
+        if not self._many:
+            return max((mark.at(clock) for mark in self._heard), default=BEGINNING)
+        since = self._since or 0
+        values = [(mark.at(clock), mark.awake_until(since)) for mark in self._heard]
+        awake = [value for value, until in values if until is None or until > clock]
+        return min(awake) if awake else max(value for value, _ in values)
