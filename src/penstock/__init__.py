@@ -6,6 +6,7 @@ written with the words of ``penstock.windows``, ``penstock.triggers`` and ``pens
 """
 
 from penstock.core.app import App
+from penstock.core.derived.merging import merge
 from penstock.core.graph.data import Output, delete, feedback, send
 from penstock.core.graph.parts import micro_batch, real_time
 from penstock.core.graph.policy import on_error, retry
@@ -31,6 +32,7 @@ __all__ = [
     "delete",
     "feedback",
     "limits",
+    "merge",
     "micro_batch",
     "on_error",
     "real_time",

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from penstock.core.expression.values.plainvalues import from_plain
 from penstock.core.records.schema import Scalar
-from penstock.core.rollup.plainvalues import from_plain
 
 every = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / "everyaggregate.py")))
 SQL = {"int": "bigint", "float": "double", "text": "string", "bool": "boolean"}

@@ -7,7 +7,7 @@ import pytest
 PUBLIC = {
     "penstock": (
         "App Context EventTime ListState MapState Opening Output State Timer Timers day delete"
-        " feedback limits micro_batch on_error real_time record retry send ttl"
+        " feedback limits merge micro_batch on_error real_time record retry send ttl"
     ),
     "penstock.windows": "accumulating counted discarding everything fixed retracting sessions sliding",
     "penstock.triggers": (

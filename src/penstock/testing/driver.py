@@ -195,7 +195,7 @@ class Driver:
     def late_records(self) -> list[LateRecord]:
         """Return all entries of the late ledger so far; empty if nothing has windows."""
         decode = JsonCodec(LATE_RECORD).decode
-        if not self._graph.aggregates:
+        if not self._graph.has_late_records:
             return []
         return [
             decode(raw.value())

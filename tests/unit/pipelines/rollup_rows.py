@@ -27,9 +27,9 @@ from penstock.aggregates import (
     variance,
 )
 from penstock.core.expression import compile_row
+from penstock.core.expression.values.plainvalues import to_plain
 from penstock.core.graph.panes import rollup_of
 from penstock.core.records.schema import Scalar
-from penstock.core.rollup.plainvalues import to_plain
 from penstock.pipelines.rollups.frame import AHEAD, CLOCK, OFFSET, PARTITION, TIME, group, value
 
 SECOND = 1_000_000

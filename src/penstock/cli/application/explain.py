@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
+from penstock.cli.application.explainoperator import operator_facts, operator_lines
 from penstock.cli.application.explainservice import service_facts, service_lines
 from penstock.cli.arguments import add_app, add_json, command
 from penstock.cli.session import Session
@@ -11,7 +12,7 @@ from penstock.core.drawing.text import describe
 from penstock.core.graph.data import Lake
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.panes import rollup_of
-from penstock.core.graph.parts import Part, Pipeline, Service, Sink, Source
+from penstock.core.graph.parts import FILLING, Part, Pipeline, Service, Sink, Source
 from penstock.core.instants import MICROSECOND
 from penstock.core.panes.times import END
 from penstock.core.panes.watermark import WatermarkRule
@@ -38,7 +39,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         "part",
         metavar="PART",
         nargs="?",
-        help="a part, or the stream or table that an aggregation fills",
+        help="a part, or a stream or table that is computed",
     )
     add_json(parser)
     command(parser, _explain)
@@ -63,12 +64,17 @@ def _chosen(graph: Graph, name: str | None) -> list[Part]:
         return list(graph.parts)
     from penstock.core.graph.lookup import find_parts
 
-    filling = f"{name}.windows"
-    return find_parts(graph, [filling if graph.find(name) and graph.part(filling) else name])
+    if graph.find(name):
+        found = (f"{name}.{ending}" for ending in ("windows", FILLING))
+        name = next((filling for filling in found if graph.part(filling)), name)
+    return find_parts(graph, [name])
 
 
 def _explained(graph: Graph, part: Part) -> dict[str, Any]:
     found: dict[str, Any] = {"part": part.name, "is": describe(part)} | _flow(part)
+    if isinstance(part, Pipeline | Service) and part.operator is not None:
+        found["operator"] = operator_facts(graph, part)
+        return found
     if isinstance(part, Pipeline) and not part.aggregation:
         found["looks_up"] = [data.name for data in part.lookups]
         found["delivery"] = part.delivery
@@ -171,16 +177,26 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     """Yield one part for people."""
     yield f"{found['part']}  ({found['is']})"
     windows = found.get("windows")
-    if windows is None:
-        flow = [f"{word} {', '.join(found[word])}" for word in ("reads", "writes") if found[word]]
-        yield f"  {', '.join(flow) or 'reads and writes nothing'}"
-        if looked_up := found.get("looks_up"):
-            yield f"  looks up {', '.join(looked_up)}, as it is at each batch"
-        if found.get("delivery") == "at_least_once":
-            yield "  at least once: after a crash, output may be written again"
-        if facts := found.get("service"):
-            yield from (_line(label, text) for label, text in service_lines(facts))
-        return
+    if operator := found.get("operator"):
+        yield from (_line(label, text) for label, text in operator_lines(operator))
+    elif windows is None:
+        yield from _plain_lines(found)
+    else:
+        yield from _window_lines(windows)
+
+
+def _plain_lines(found: dict[str, Any]) -> Iterator[str]:
+    flow = [f"{word} {', '.join(found[word])}" for word in ("reads", "writes") if found[word]]
+    yield f"  {', '.join(flow) or 'reads and writes nothing'}"
+    if looked_up := found.get("looks_up"):
+        yield f"  looks up {', '.join(looked_up)}, as it is at each batch"
+    if found.get("delivery") == "at_least_once":
+        yield "  at least once: after a crash, output may be written again"
+    if facts := found.get("service"):
+        yield from (_line(label, text) for label, text in service_lines(facts))
+
+
+def _window_lines(windows: dict[str, Any]) -> Iterator[str]:
     panes = windows["panes_to"]
     yield _line("computed by", _ENGINES[windows["way"]])
     for number, reason in enumerate(windows["not_native_because"]):

@@ -99,7 +99,7 @@ def rerun_service(
 
     Raises ConfigurationError ``replay.exists`` where a replay of this label has left results.
     """
-    ledger = [graph.late_records] if service.aggregation is not None else []
+    ledger = [graph.late_records] if service.has_late_records else []
     written = [*(data.topic for data in service.writes), *ledger, graph.dead_letters]
     results = {spec.name: replace(spec, name=result_name(spec.name, label)) for spec in written}
     dead = results[graph.dead_letters.name].name

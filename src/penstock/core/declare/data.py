@@ -4,12 +4,14 @@ from datetime import timedelta
 from typing import Any, TypeVar, get_args
 
 from penstock.core.declare.arguments import read_event_time
-from penstock.core.declare.declarations import Declarations, Engine
+from penstock.core.declare.declarations import Declarations, Engine, inherited_event_time
 from penstock.core.graph.data import LAKE_HISTORY, Archive, Lake, Stream, Table
 from penstock.core.graph.parts import Pipeline
+from penstock.core.operators.operator import Operator
 from penstock.core.place import caller
 from penstock.core.records.days import Day
 from penstock.core.records.eventtime import EventTime
+from penstock.core.records.record import RecordType
 from penstock.core.rollup.aggregation import Aggregation
 from penstock.core.rules.archive import PARTITIONED_BY
 from penstock.core.topic import (
@@ -39,7 +41,7 @@ class DeclaresData:
     def stream(
         self,
         name: str,
-        record: type[T] | Aggregation,
+        record: type[T] | Aggregation | Operator,
         *,
         on: Engine = "spark",
         partitions: int = 2,
@@ -56,51 +58,49 @@ class DeclaresData:
 
         Args:
             name: The name of the stream and of its topic; it is the stream's identity.
-            record: A class with ``@record``, or a windowed aggregation, which gives its panes.
-            on: What computes a windowed aggregation: ``"spark"`` or ``"services"``.
+            record: A class with ``@record``, or what computes it: an aggregation, a selection, a
+                merge, a join.
+            on: What it is computed on: ``"spark"`` or ``"services"``.
             partitions: How many partitions the topic has.
             partition_by: ``"key"`` (the default of types with a key) or ``"round_robin"``.
             retention: How long records are kept; None keeps them for ever.
             retention_size: How many bytes of each partition are kept, as ``"10GiB"``.
             replication: How many copies; None takes the setting ``kafka.replication``.
             max_record: How large a record may be.
-            event_time: How the watermark follows the records: ``EventTime(disorder="30s")``.
+            event_time: How the watermark follows the records: ``EventTime(disorder="30s")``; by
+                default as it follows those that they are computed from.
 
         Examples:
             >>> audit = app.stream("audit", Alarm, partitions=4, retention="90d")
         """
         place = caller()
         options = self._declared.options("stream", name, place)
-        name = options.name(name)
-        found = self._declared.record_type(name, record, place)
+        name, engine = options.name(name), options.word("on", on, get_args(Engine), "spark")
+        number = options.count("partitions", partitions, DEFAULT_PARTITIONS)
+        given = self._declared.settled(name, record, on=engine, partitions=number, place=place)
+        found: RecordType[T] = self._declared.record_type(name, given, place)
         usual = "key" if found.schema.key else "round_robin"
         by = usual if partition_by is None else partition_by
         topic = TopicSpec(
             name=name,
-            partitions=options.count("partitions", partitions, DEFAULT_PARTITIONS),
+            partitions=number,
             partitioning=options.word("partition_by", by, get_args(Partitioning), "round_robin"),
             retention=options.maybe_span("retention", retention, _WEEK),
             retention_bytes=options.maybe_size("retention_size", retention_size, _MAX_RECORD),
             replication=options.maybe_count("replication", replication),
             max_record_bytes=options.size("max_record", max_record, _MAX_RECORD),
         )
-        stream = Stream(
-            name=name,
-            record=found,
-            topic=topic,
-            event_time=read_event_time(event_time, options),
-            place=place,
-        )
+        time = event_time or inherited_event_time(given, found)
+        time = read_event_time(time, options)
+        stream = Stream(name=name, record=found, topic=topic, event_time=time, place=place)
         self._declared.data.append(stream)
-        self._declared.fill(
-            stream, record, options.word("on", on, get_args(Engine), "spark"), place
-        )
+        self._declared.fill(stream, given, engine, place)
         return stream
 
     def table(
         self,
         name: str,
-        record: type[T] | Aggregation,
+        record: type[T] | Aggregation | Operator,
         *,
         on: Engine = "spark",
         partitions: int = 2,
@@ -110,12 +110,13 @@ class DeclaresData:
         """Declare a table: the latest record of each key, on a compacted topic.
 
         Its record type needs a key. Services and pipelines write rows and delete them. Instead of
-        a record type, a windowed aggregation fills the table with the latest result of each window.
+        a record type, a windowed aggregation fills the table with the latest result of each window;
+        so does any other operator with its rows.
 
         Args:
             name: The name of the table and of its topic; it is the table's identity.
-            record: A class with ``@record(key=...)``, or a windowed aggregation.
-            on: What computes a windowed aggregation: ``"spark"`` or ``"services"``.
+            record: A class with ``@record(key=...)``, or what computes its rows.
+            on: What computes them: ``"spark"`` or ``"services"``.
             partitions: How many partitions the topic has.
             replication: How many copies; None takes the setting ``kafka.replication``.
             max_record: How large a row may be.
@@ -135,10 +136,14 @@ class DeclaresData:
             replication=options.maybe_count("replication", replication),
             max_record_bytes=options.size("max_record", max_record, _MAX_RECORD),
         )
-        found = self._declared.record_type(name, record, place, shape="table")
+        engine = options.word("on", on, get_args(Engine), "spark")
+        given = self._declared.settled(
+            name, record, on=engine, partitions=topic.partitions, place=place
+        )
+        found: RecordType[T] = self._declared.record_type(name, given, place, shape="table")
         table = Table(name=name, record=found, topic=topic, place=place)
         self._declared.data.append(table)
-        self._declared.fill(table, record, options.word("on", on, get_args(Engine), "spark"), place)
+        self._declared.fill(table, given, engine, place)
         return table
 
     def lake(

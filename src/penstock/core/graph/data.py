@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
+from penstock.core.derived.deduplication import Deduplicated
+from penstock.core.derived.repartition import Repartitioned
 from penstock.core.panes.windows import WindowKind
 from penstock.core.records.days import Day
 from penstock.core.records.eventtime import EventTime
@@ -52,6 +54,9 @@ class Stream(Generic[T]):
     """How the watermark follows its records."""
     archive: Archive[T] | None = None
     """The archive that is read before the log; None: only the log is read."""
+    sources: tuple[str, ...] = ()
+    """Whose event times its records carry, where an operator has repartitioned them: the partitions
+    that they came from. Empty: those of its own partitions."""
     place: Place | None = field(default=None, compare=False, repr=False)
     kind: Literal["stream"] = field(default="stream", init=False)
 
@@ -67,6 +72,63 @@ class Stream(Generic[T]):
     def select(self, **fields: str) -> Selection:
         """Compute new fields from the old ones; the event time stays the record's."""
         return Selection(self).select(**fields)
+
+    def flatten(self, field: str) -> Selection:
+        """Make a record for each item of a list; the item takes the list's place.
+
+        Examples:
+            >>> @record(key="order")
+            ... class Order:
+            ...     order: str
+            ...     items: list[str]
+            >>> orders = app.stream("orders", Order)
+            >>> items = orders.flatten("items").select(order="order", item="items")
+            >>> each = app.stream("each", items, on="services")
+        """
+        return Selection(self).flatten(field)
+
+    def branch(self, *conditions: str) -> tuple[Selection, ...]:
+        """Split the records: each goes to the first condition that is true, else to the last.
+
+        Examples:
+            >>> warm, cold, rest = readings.branch("celsius > 30", "celsius < 10")
+            >>> freezing = app.stream("freezing", cold, on="services")
+        """
+        return Selection(self).branch(*conditions)
+
+    def repartition(self, *, by: str | tuple[str, ...]) -> Repartitioned:
+        """Give the records another key: they go to the partition of these fields.
+
+        It is done through a topic, exactly once.
+
+        Examples:
+            >>> @record(key="order")
+            ... class Sale:
+            ...     order: str
+            ...     customer: str
+            >>> sales = app.stream("sales", Sale)
+            >>> by_customer = app.stream(
+            ...     "by_customer", sales.repartition(by="customer"), on="services"
+            ... )
+            >>> by_customer.record.schema.key
+            ('customer',)
+        """
+        return Selection(self).repartition(by=by)
+
+    def deduplicate(
+        self, *, by: str | tuple[str, ...] | Mapping[str, str], within: str
+    ) -> Deduplicated:
+        """Leave out records that came before, within a span of event time.
+
+        Two are the same where their keys are, and the values of ``by``: fields, or a dict from
+        names to expressions. What was passed on is remembered until event time is twice the span
+        past it. A record further behind than the span is late.
+
+        Examples:
+            >>> once = readings.deduplicate(by="at", within="1h")
+            >>> each_once = app.stream("each_once", once, on="services")
+        """
+        return Selection(self).deduplicate(by=by, within=within)
 
     def window(
         self,

@@ -53,13 +53,13 @@ class Graph:
 
     @property
     def late_records(self) -> TopicSpec:
-        """Return the topic for records that no window took."""
+        """Return the topic for records that came too late."""
         return late_topic(self.app)
 
     @property
-    def aggregates(self) -> bool:
-        """Return whether it declares a windowed aggregation."""
-        return any(part.aggregation for part in self.parts)
+    def has_late_records(self) -> bool:
+        """Return whether records may come too late for something: it needs a late ledger."""
+        return any(part.has_late_records for part in self.parts)
 
     def changelog(self, service: Service) -> TopicSpec:
         """Return the topic that a service's state is rebuilt from."""
@@ -72,7 +72,7 @@ class Graph:
     def own_topics(self) -> dict[str, TopicSpec]:
         """Return the topics beside those of streams and tables, by what they are, in words."""
         found = {"the dead letters": self.dead_letters}
-        if self.aggregates:
+        if self.has_late_records:
             found["the late ledger"] = self.late_records
         for part in self.parts:
             for purpose, topic in part.own_topics(self.app).items():

@@ -1,4 +1,7 @@
-"""What an application runs: sources, pipelines and services, as values."""
+"""What an application runs: sources, pipelines and services, as values.
+
+Long because all kinds of parts are here, to be compared.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import Any, Literal, Protocol
 from penstock.core.graph.data import Data, Lake, OnLog, Stream, Table
 from penstock.core.graph.policy import ErrorPolicy
 from penstock.core.graph.state import StateSpec
+from penstock.core.operators.operator import Operator, Plan
 from penstock.core.options import span_of
 from penstock.core.rollup.aggregation import Aggregation
 from penstock.core.topic import TopicSpec
@@ -18,6 +22,7 @@ from penstock.errors import Place
 __all__ = [
     "DEFAULT_CONCURRENCY",
     "DEFAULT_TIMEOUT",
+    "FILLING",
     "Connector",
     "Delivery",
     "MicroBatch",
@@ -34,6 +39,9 @@ __all__ = [
 
 DEFAULT_CONCURRENCY = 64
 DEFAULT_TIMEOUT = timedelta(seconds=30)
+
+FILLING = "filling"
+"""What the name of a part ends with that computes a declared stream or table."""
 
 Delivery = Literal["at_most_once", "at_least_once", "exactly_once"]
 
@@ -65,6 +73,26 @@ class Part:
     def aggregation(self) -> Aggregation | None:
         """What it computes, where that was declared as a windowed aggregation."""
         return None
+
+    @property
+    def operator(self) -> Operator | None:
+        """What it computes, where that was declared as an operator: a join, a selection."""
+        return None
+
+    @property
+    def declared(self) -> bool:
+        """Whether it computes what was declared, rather than calls a function."""
+        return self.aggregation is not None or self.operator is not None
+
+    @property
+    def plan(self) -> Plan | None:
+        """Its operator, ready to run."""
+        return None
+
+    @property
+    def has_late_records(self) -> bool:
+        """Whether records may come too late for it."""
+        return self.aggregation is not None or (self.plan is not None and self.plan.stateful)
 
     @property
     def feedback(self) -> tuple[str, ...]:
@@ -242,6 +270,10 @@ class Pipeline(Part):
     output: Literal["append", "update", "complete"] = "append"
     aggregation: Aggregation | None = None
     """What it computes, where that was declared as a windowed aggregation."""
+    operator: Operator | None = None
+    """What it computes, where that was declared as an operator."""
+    plan: Plan | None = field(default=None, compare=False, repr=False)
+    """The operator, ready to run."""
     place: Place | None = field(default=None, compare=False, repr=False)
     kind: Literal["pipeline"] = field(default="pipeline", init=False)
 
@@ -285,6 +317,8 @@ class Pipeline(Part):
     def summary(self) -> str:
         """What it is: ``pipeline, micro-batch, append, exactly once``."""
         mode = "real-time" if isinstance(self.trigger, RealTime) else "micro-batch"
+        if self.operator is not None:
+            return f"{self.operator.kind}, on Spark, {mode}, {_words(self.delivery)}"
         return f"{self.kind}, {mode}, {self.output}, {_words(self.delivery)}"
 
     def __call__(self, *frames: Any) -> Any:
@@ -300,6 +334,8 @@ class Service(Part):
     function: Any = field(compare=False)
     reads: tuple[OnLog, ...]
     writes: tuple[OnLog, ...]
+    broadcasts: tuple[Table[Any], ...] = ()
+    """Tables that each of its workers has whole."""
     feedback: tuple[str, ...] = ()
     """Names of what it writes that close a cycle on purpose."""
     delivery: Delivery = "exactly_once"
@@ -315,13 +351,17 @@ class Service(Part):
     """Whether it has timers."""
     aggregation: Aggregation | None = None
     """What it computes, where that was declared as a windowed aggregation."""
+    operator: Operator | None = None
+    """What it computes, where that was declared as an operator."""
+    plan: Plan | None = field(default=None, compare=False, repr=False)
+    """The operator, ready to run."""
     place: Place | None = field(default=None, compare=False, repr=False)
     kind: Literal["service"] = field(default="service", init=False)
 
     @property
     def inputs(self) -> tuple[Data, ...]:
         """Return what it reads."""
-        return self.reads
+        return (*self.reads, *self.broadcasts)
 
     @property
     def outputs(self) -> tuple[Data, ...]:
@@ -331,11 +371,14 @@ class Service(Part):
     @property
     def keeps_state(self) -> bool:
         """Whether it remembers anything per key, so that it needs keys and a changelog."""
-        return self.timed or bool(self.states) or self.aggregation is not None
+        remembers = self.plan is not None and self.plan.stateful
+        return self.timed or bool(self.states) or self.aggregation is not None or remembers
 
     @property
     def summary(self) -> str:
         """What it is: ``service, exactly once, state seen``."""
+        if self.operator is not None:
+            return f"{self.operator.kind}, on services, {_words(self.delivery)}"
         words = f"{self.kind}, {_words(self.delivery)}"
         states = ", ".join(state.name for state in self.states)
         return f"{words}, state {states}" if states else words

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from penstock.core.panes.bucket import Store
 from penstock.core.panes.times import BEGINNING
@@ -43,6 +43,7 @@ __all__ = [
     "Result",
     "Rows",
     "Shape",
+    "is_operator",
 ]
 
 InputKind = Literal["stream", "table", "broadcast"]
@@ -94,6 +95,8 @@ class Result(NamedTuple):
     """Of the type that the plan gives; of a deletion the key fields suffice."""
     time: int
     headers: tuple[tuple[str, bytes], ...] = ()
+    key: bytes | None = None
+    """The key on the log of a deletion that has no record."""
 
 
 class LateArrival(NamedTuple):
@@ -225,6 +228,7 @@ class Inner:
     shape: Shape = "stream"
 
 
+@runtime_checkable
 class Operator(Protocol):
     """A declared computation; ``app.stream`` and ``app.table`` take it in place of a record type.
 
@@ -248,3 +252,8 @@ class Operator(Protocol):
 
     def plan(self) -> Plan | list[Problem]:
         """Return it ready to run, or everything that is wrong with it."""
+
+
+def is_operator(given: object) -> bool:
+    """Return whether something is an operator, rather than a record type or anything else."""
+    return not isinstance(given, type) and isinstance(given, Operator)

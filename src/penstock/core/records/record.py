@@ -13,11 +13,12 @@ from penstock.core.records.annotations import SCHEMA_ATTRIBUTE, SUPPORTED, read_
 from penstock.core.records.schema import Choice, Field, FieldType, Scalar, Schema
 from penstock.errors import Place, Problem
 
-__all__ = ["RecordType", "is_key_type", "record", "record_type"]
+__all__ = ["RECORD_ATTRIBUTE", "RecordType", "is_key_type", "record", "record_type"]
 
 T = TypeVar("T")
 
-_ATTRIBUTE = "__penstock_record__"
+RECORD_ATTRIBUTE = "__penstock_record__"
+"""Where a class marked with ``record`` keeps its record type."""
 _KEY_SCALARS = {"text", "int", "bool", "instant", "date"}
 
 
@@ -71,7 +72,7 @@ def record(
 
 def record_type(cls: type[T]) -> RecordType[T] | None:
     """Return what ``record`` made of a class, or None where it was not used."""
-    found = getattr(cls, _ATTRIBUTE, None)
+    found = getattr(cls, RECORD_ATTRIBUTE, None)
     return found if isinstance(found, RecordType) else None
 
 
@@ -137,7 +138,7 @@ def _struct(cls: type[T], members: list[tuple[str, Any, Any]], found: RecordType
         kw_only=_defaults_come_early(members),
     )
     object.__setattr__(found, "cls", struct)
-    setattr(struct, _ATTRIBUTE, found)
+    setattr(struct, RECORD_ATTRIBUTE, found)
     setattr(struct, SCHEMA_ATTRIBUTE, found.schema)
     return struct  # type: ignore[return-value]
 

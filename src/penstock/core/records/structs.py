@@ -34,7 +34,11 @@ def record_of(schema: Schema) -> RecordType[Any]:
 
 
 def struct_of(
-    schema: Schema, *, instants_as_text: bool = False, decimals_unread: bool = False
+    schema: Schema,
+    *,
+    instants_as_text: bool = False,
+    decimals_unread: bool = False,
+    frozen: bool = False,
 ) -> type[Any]:
     """Return a class whose instances hold what records of this schema hold.
 
@@ -46,15 +50,16 @@ def struct_of(
         unread["instant"] = str
     if decimals_unread:
         unread["decimal"] = msgspec.Raw
-    return _struct_of(schema, unread)
+    return _struct_of(schema, unread, frozen=frozen)
 
 
-def _struct_of(schema: Schema, unread: Unread) -> type[Any]:
+def _struct_of(schema: Schema, unread: Unread, *, frozen: bool = False) -> type[Any]:
     return msgspec.defstruct(
         schema.name,
         [_member(field, schema, unread) for field in schema.fields],
         kw_only=True,
         gc=False,
+        frozen=frozen,
     )
 
 

@@ -13,11 +13,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from penstock.core.aggregates.aggregate import Aggregate
+from penstock.core.derived.deduplication import Deduplicated, deduplicated
+from penstock.core.derived.repartition import Repartitioned
+from penstock.core.derived.selected import ReadSelection, Selected, read_selection
+from penstock.core.derived.selecting import SelectingPlan
+from penstock.core.derived.steps import Declared, Flattened
 from penstock.core.panes.machine import Windowing
 from penstock.core.place import caller
 from penstock.core.rollup.windowing import microseconds
@@ -28,7 +33,7 @@ if TYPE_CHECKING:
     from penstock.core.records.eventtime import EventTime
     from penstock.core.records.record import RecordType
     from penstock.core.topic import TopicSpec
-    from penstock.errors import Place
+    from penstock.errors import Place, Problem
 
 __all__ = [
     "Aggregation",
@@ -74,24 +79,90 @@ class Readable(Protocol):
 class Selection:
     """Some records of a stream, as they are or as other fields that are computed from them.
 
-    ``stream.where``, ``stream.select`` and ``stream.window`` begin one.
+    ``stream.where``, ``stream.select`` and others begin one. ``app.stream`` takes it: the selection
+    is then a stream of its own. ``window`` and ``deduplicate`` go on from it.
 
     Examples:
         >>> warm = readings.where("celsius > 0").select(device="device", kelvin="celsius + 273.15")
         >>> result = warm.window(fixed("1m"), by="device").aggregate(kelvin=mean("kelvin"))
+        >>> in_kelvin = app.stream("in_kelvin", warm, on="services")
     """
 
     stream: Readable
-    steps: tuple[str | tuple[tuple[str, str], ...], ...] = ()
+    steps: tuple[Declared, ...] = ()
     """A text is a condition; pairs are the fields that take the place of those before."""
+
+    kind = "selection"
 
     def where(self, condition: str) -> Selection:
         """Keep the records for which the expression is true; false and null are left out."""
         return replace(self, steps=(*self.steps, condition))
 
     def select(self, **fields: str) -> Selection:
-        """Compute new fields from the old ones; the event time stays the record's."""
+        """Compute new fields from the old ones.
+
+        In windows the event time stays the record's. A stream of its own has a key and an event
+        time where the fields of the old ones are among the new, under whatever name.
+        """
         return replace(self, steps=(*self.steps, tuple(fields.items())))
+
+    def flatten(self, field: str) -> Selection:
+        """Make a record for each item of a list; the item takes the list's place.
+
+        A record whose list is empty gives none. Items keep their order.
+        """
+        return replace(self, steps=(*self.steps, Flattened(field)))
+
+    def branch(self, *conditions: str) -> tuple[Selection, ...]:
+        """Split the records: each goes to the first condition that is true, else to the last.
+
+        There is one selection for each condition, and one for the rest.
+        """
+        left = self
+        branches: list[Selection] = []
+        for condition in conditions:
+            branches.append(left.where(condition))
+            left = left.where(f"not coalesce({condition}, false)")
+        return (*branches, left)
+
+    def repartition(self, *, by: str | tuple[str, ...]) -> Repartitioned:
+        """Give the records another key: they go to the partition of these fields."""
+        names = tuple(by) if isinstance(by, tuple | list) else (by,)
+        return Repartitioned(selected=self.selected, by=names, place=caller())
+
+    def deduplicate(
+        self, *, by: str | tuple[str, ...] | Mapping[str, str], within: str
+    ) -> Deduplicated:
+        """Leave out records that came before, within a span of event time.
+
+        Two are the same where their keys and the values of ``by`` are: fields, or a dict from names
+        to expressions.
+        """
+        return deduplicated(self.selected, by, within, caller())
+
+    @property
+    def selected(self) -> Selected:
+        """The stream with the steps."""
+        return Selected(self.stream, self.steps)
+
+    @property
+    def place(self) -> Place | None:
+        """Where it was declared: where it is used."""
+        return None
+
+    @property
+    def reads(self) -> tuple[Any, ...]:
+        """What it reads."""
+        return (self.stream,)
+
+    def reading(self, data: Sequence[Any]) -> Selection:
+        """Return the same of another stream."""
+        return replace(self, stream=data[0])
+
+    def plan(self) -> SelectingPlan | list[Problem]:
+        """Return it ready to run as a stream of its own, or everything that is wrong with it."""
+        found = read_selection(self.selected, None)
+        return SelectingPlan((found,)) if isinstance(found, ReadSelection) else found
 
     def window(
         self,

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from penstock.core.derived.steps import step_words
 from penstock.core.instants import MICROSECOND
 from penstock.core.panes.times import END
 from penstock.core.rollup.resolve import Rollup
@@ -24,12 +25,7 @@ def declaration_of(rollup: Rollup) -> dict[str, str]:
     windowing = rollup.windowing
     return {
         "stream": rollup.topic,
-        "selection": "; ".join(
-            step.condition.text
-            if step.condition is not None
-            else ", ".join(f"{name} = {each.text}" for name, each in step.fields)
-            for step in rollup.steps
-        ),
+        "selection": step_words(rollup.steps),
         "by": ", ".join(
             f"{group.name} = {group.expression.text} ({group.type})" for group in rollup.groups
         ),
@@ -46,7 +42,12 @@ def declaration_of(rollup: Rollup) -> dict[str, str]:
 
 
 def refuse_changed(
-    name: str, before: Mapping[str, str], now: Mapping[str, str], *, hint: str
+    name: str,
+    before: Mapping[str, str],
+    now: Mapping[str, str],
+    *,
+    hint: str,
+    what: str = "aggregation",
 ) -> None:
     """Raise a ConfigurationError with all that is different, if the state is another one's."""
     different = [
@@ -56,8 +57,8 @@ def refuse_changed(
     ]
     if different:
         raise ConfigurationError(
-            f"{name}: the aggregation was changed, its state is that of the old one",
-            code="aggregation.changed",
+            f"{name}: the {what} was changed, its state is that of the old one",
+            code=f"{'aggregation' if what == 'aggregation' else 'operator'}.changed",
             detail="; ".join(different),
             hint=hint,
         )

@@ -13,10 +13,10 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Literal
 
+from penstock.core.expression.values.plainvalues import annotation_of
 from penstock.core.panes.windows import CountWindows, GlobalWindow
 from penstock.core.records.deadletter import HEADER_PREFIX
 from penstock.core.records.record import RecordType, record, record_type
-from penstock.core.rollup.plainvalues import annotation_of
 from penstock.core.rollup.resolve import Rollup
 
 __all__ = ["PANE_FIELDS", "Shape", "has_instants", "pane_headers", "pane_record_type"]

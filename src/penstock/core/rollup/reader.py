@@ -3,13 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
-from penstock.core.expression import compile_predicate, compile_row
+from penstock.core.derived.compiled import compile_step
+from penstock.core.expression import compile_row
+from penstock.core.expression.values.plainvalues import from_plain, to_plain
 from penstock.core.panes.packing import decode, encode
 from penstock.core.records.eventtime import event_time_of
-from penstock.core.rollup.plainvalues import from_plain, to_plain
-from penstock.core.rollup.resolve import Group, Measure, Rollup, Step
+from penstock.core.rollup.resolve import Group, Measure, Rollup
 
 __all__ = ["GroupKey", "RollupReader"]
 
@@ -36,7 +35,7 @@ class RollupReader:
     """Compiled once; then one call for each record."""
 
     def __init__(self, rollup: Rollup) -> None:
-        self._steps = [_step(step) for step in rollup.steps]
+        self._steps = [compile_step(step) for step in rollup.steps]
         self._groups = [
             (compile_row(group.expression), to_plain(group.type)) for group in rollup.groups
         ]
@@ -64,16 +63,6 @@ class RollupReader:
 
 def _no_time(_record: Any) -> int:
     return 0
-
-
-def _step(step: Step) -> Callable[[Row], Row | None]:
-    if step.condition is not None:
-        holds = compile_predicate(step.condition)
-        return lambda row: row if holds(row) else None
-    names = [name for name, _ in step.fields]
-    selected = msgspec.defstruct("Selected", names)
-    values = [compile_row(expression) for _, expression in step.fields]
-    return lambda row: selected(*(value(row) for value in values))
 
 
 def _measure(measure: Measure) -> Callable[[Row, int], Any]:

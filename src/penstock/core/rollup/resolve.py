@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from penstock.core.aggregates.aggregate import Form, Takes, form_of
-from penstock.core.expression import Expression, examine
+from penstock.core.derived.steps import Step, TextReader
+from penstock.core.expression import Expression
 from penstock.core.expression.types import Type, is_comparable, is_numeric
 from penstock.core.panes.machine import PaneMachine, Windowing
 from penstock.core.panes.several import Several
@@ -28,11 +29,10 @@ if TYPE_CHECKING:
     from penstock.core.aggregates.aggregate import Aggregate
     from penstock.core.panes.combiner import Combiner
     from penstock.core.rollup.aggregation import Aggregation
-    from penstock.errors import Place
 
-__all__ = ["Group", "Measure", "Rollup", "Step", "read_rollup"]
+__all__ = ["Group", "Measure", "Rollup", "read_rollup"]
 
-_BOOL, _INT, _FLOAT = Scalar("bool"), Scalar("int"), Scalar("float")
+_INT, _FLOAT = Scalar("int"), Scalar("float")
 _TAKES: dict[Takes, tuple[str, Callable[[Type], bool]]] = {
     "comparable": ("numbers, texts, bools, dates or instants", is_comparable),
     "numbers": ("numbers", is_numeric),
@@ -40,14 +40,6 @@ _TAKES: dict[Takes, tuple[str, Callable[[Type], bool]]] = {
     "presence": ("any values", lambda _type: True),
 }
 """What an aggregate takes, in words, and whether a type is that."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One step of a selection: a condition, or the fields that take the place of those before."""
-
-    condition: Expression | None = None
-    fields: tuple[tuple[str, Expression], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,46 +121,22 @@ def read_rollup(aggregation: Aggregation) -> Rollup | list[Problem]:
     )
 
 
-class _Reader:
-    """Reads the texts one after the other, and keeps what is wrong with each."""
-
-    def __init__(self, schema: Schema, place: Place | None) -> None:
-        self.problems: list[Problem] = []
-        self._schema = schema
-        self._place = place
-
-    def step(self, step: str | tuple[tuple[str, str], ...]) -> Step | None:
-        """Read a condition, or fields, which the texts that follow are about."""
-        if isinstance(step, str):
-            condition = self._expression(step, expect=_BOOL)
-            return Step(condition=condition) if condition else None
-        found = [(name, self._expression(text)) for name, text in step]
-        fields = []
-        for name, expression in found:
-            if expression is None:
-                return None
-            if expression.field_type is None:
-                self._wrong("select.type", f"{name}: {expression.text!r} is always null")
-                return None
-            fields.append(
-                Field(name=name, type=expression.field_type, nullable=expression.nullable)
-            )
-        self._schema = Schema(name=self._schema.name, fields=tuple(fields))
-        return Step(fields=tuple((name, each) for name, each in found if each))
+class _Reader(TextReader):
+    """Reads the groups and aggregates too."""
 
     def group(self, name: str, text: str) -> Group | None:
         """Read what windows are kept apart by."""
-        expression = self._expression(text)
+        expression = self.expression(text)
         if expression is None:
             return None
         kind = expression.field_type
         if kind is None or not is_key_type(kind):
             hint = "group by a text, an int, a bool, a date or an instant"
-            self._wrong("window.by", f"by {name!r}, which is {expression.type}", hint)
+            self.wrong("window.by", f"by {name!r}, which is {expression.type}", hint)
             return None
         if expression.nullable:
             hint = f"coalesce({text}, ...) says which group such records are in"
-            self._wrong("window.by", f"by {name!r}, which may be null", hint)
+            self.wrong("window.by", f"by {name!r}, which may be null", hint)
             return None
         return Group(name, expression, kind)
 
@@ -177,7 +145,7 @@ class _Reader:
         combiner, form = aggregate.combiner, form_of(aggregate.combiner)
         if aggregate.of is None:
             return Measure(name, combiner, None, _INT, Field(name=name, type=_INT))
-        expression = self._expression(
+        expression = self.expression(
             aggregate.of, expect=_FLOAT if form.takes == "floats" else None
         )
         if expression is None:
@@ -186,7 +154,7 @@ class _Reader:
         words, fits = _TAKES[form.takes]
         if kind is None or not fits(expression.type):
             text = f"{name}: {aggregate.of!r} gives {expression.type}"
-            self._wrong("aggregate.type", text, f"it takes {words}")
+            self.wrong("aggregate.type", text, f"it takes {words}")
             return None
         gives = self._result(name, aggregate, kind)
         return Measure(name, combiner, expression, kind, gives) if gives else None
@@ -199,15 +167,5 @@ class _Reader:
         try:
             return read_field(name, aggregate.gives, msgspec.NODEFAULT)[0]
         except TypeError as error:
-            self._wrong("aggregate.gives", f"{name}: {error}", "gives=float, for example")
+            self.wrong("aggregate.gives", f"{name}: {error}", "gives=float, for example")
             return None
-
-    def _expression(self, text: str, *, expect: FieldType | None = None) -> Expression | None:
-        found = examine(text, self._schema, expect=expect)
-        if isinstance(found, Expression):
-            return found
-        self.problems += [fault.problem(text, self._place) for fault in found]
-        return None
-
-    def _wrong(self, code: str, message: str, hint: str = "") -> None:
-        self.problems.append(Problem(code, message, hint, self._place))

@@ -5,6 +5,7 @@ from dataclasses import fields
 from typing import Any, TypeAlias
 
 from penstock.core.aggregates.aggregate import Aggregate, form_of, is_number
+from penstock.core.derived.steps import Flattened
 from penstock.core.panes.triggers import Trigger
 from penstock.core.panes.windows import WindowKind
 from penstock.core.place import did_you_mean
@@ -89,6 +90,10 @@ def _texts(aggregation: Aggregation) -> _Found:
             hint = 'by="device", by=("site", "device") or by={"hour": "hour(at)"}'
             yield "window.by", f"by {name!r}, which is not a field", hint
     for step in aggregation.windowed.selection.steps:
+        if isinstance(step, Flattened):
+            hint = "flatten into a stream of its own: app.stream(name, ..., on=...)"
+            yield "window.flatten", f"windows cannot read the items of {step.field!r}", hint
+            continue
         for text in _step_texts(step):
             if not isinstance(text, str):
                 yield "expression.text", f"{text!r} is not an expression", _EXPRESSION

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from penstock.core.expression.values.plainvalues import from_plain
 from penstock.core.expression.values.times import from_micros
 from penstock.core.instants import FIRST_MICROS, LAST_MICROS, instant
 from penstock.core.panes.arrivals import Ahead
@@ -18,7 +19,6 @@ from penstock.core.records.codec import JsonCodec
 from penstock.core.records.deadletter import Coordinates, dead_letter_headers
 from penstock.core.rollup.late import LATE_RECORD, LateRecord
 from penstock.core.rollup.panerecord import Shape, has_instants, pane_headers, pane_record_type
-from penstock.core.rollup.plainvalues import from_plain
 from penstock.core.rollup.reader import GroupKey
 from penstock.core.rollup.resolve import Rollup
 from penstock.errors import DataError

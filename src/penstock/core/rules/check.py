@@ -14,6 +14,7 @@ from penstock.core.place import did_you_mean
 from penstock.core.rules.archive import archive_problems
 from penstock.core.rules.cycles import undeclared_cycles
 from penstock.core.rules.lake import lake_problems
+from penstock.core.rules.operators import operator_problems
 from penstock.core.rules.patterns import pattern_problems
 from penstock.core.rules.services import service_problems
 from penstock.core.rules.windows import aggregation_problems
@@ -129,7 +130,7 @@ def _sinks(graph: Graph) -> Iterator[Problem]:
 
 def _pipelines(graph: Graph) -> Iterator[Problem]:
     for part in graph.parts:
-        if not isinstance(part, Pipeline) or part.aggregation:
+        if not isinstance(part, Pipeline) or part.declared:
             continue
         expected = part.function.__code__.co_argcount if hasattr(part.function, "__code__") else -1
         if expected not in {-1, len(part.reads)}:
@@ -213,6 +214,7 @@ _RULES: tuple[Callable[[Graph], Iterator[Problem]], ...] = (
     _pipelines,
     service_problems,
     aggregation_problems,
+    operator_problems,
     lake_problems,
     archive_problems,
     pattern_problems,

@@ -27,7 +27,7 @@ LONGEST_TTL = timedelta(days=365_000)
 def service_problems(graph: Graph) -> Iterator[Problem]:
     """Yield every problem of every service."""
     for part in graph.parts:
-        if not isinstance(part, Service) or part.aggregation:
+        if not isinstance(part, Service) or part.declared:
             continue
         if method(part.function) is None:
             text = f"service {part.name!r} has no method process"

@@ -44,6 +44,7 @@ CATALOGUE: Mapping[str, str] = {
     "state_task_seconds_total": "time that tasks spent on state, by what they did",
     "panes_total": "panes by their timing, and results withdrawn by later panes",
     "late_records_total": "entries of the late ledger: no window took the record",
+    "operator_facts_total": "what an operator counts, by its words",
     "ahead_records_total": "entries of the late ledger: too far ahead of the clock",
     "dropped_rows_total": "rows that a pipeline's own PySpark dropped behind the watermark",
     # Services.

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.core.expression.values.plainvalues import to_plain
 from penstock.core.panes.arrivals import Arrivals, pack_arrivals
 from penstock.core.panes.machine import Element, Partial
 from penstock.core.panes.windows import (
@@ -25,7 +26,6 @@ from penstock.core.panes.windows import (
     Window,
 )
 from penstock.core.records.schema import Scalar
-from penstock.core.rollup.plainvalues import to_plain
 from penstock.core.rollup.reader import GroupKey
 from penstock.core.rollup.resolve import Rollup
 from penstock.pipelines.rollups.frame import (

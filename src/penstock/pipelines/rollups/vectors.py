@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.core.aggregates.aggregate import Reduction
+from penstock.core.expression.values.plainvalues import to_plain
 from penstock.core.records.schema import Scalar
-from penstock.core.rollup.plainvalues import to_plain
 from penstock.core.rollup.resolve import Measure
 from penstock.pipelines.rollups.frame import TIME
 

@@ -10,10 +10,12 @@ from penstock.core.graph.parts import Service
 from penstock.core.graph.signature import is_async
 from penstock.core.status.eventtimes import EventTimes
 from penstock.services.state.committed import Readable
+from penstock.services.state.machine import MachineState
 from penstock.services.state.notes import Notes
 from penstock.services.state.panes import PaneState
 from penstock.services.state.states import StateCopy
 from penstock.services.step.concurrent import AsyncStep
+from penstock.services.step.operators import OperatorStep
 from penstock.services.step.outputs import Send
 from penstock.services.step.panes import PaneStep
 from penstock.services.step.reactions import Hold
@@ -145,6 +147,8 @@ def make_step(
     """
     if service.aggregation is not None:
         return PaneStep(graph, service, clock=clock, shelf=shelf)
+    if service.operator is not None:
+        return OperatorStep(graph, service, clock=clock, shelf=shelf)
     kind = AsyncStep if is_async(service.function) else Step
     return kind(graph, service, clock=clock, shelf=shelf, waits=waits)
 
@@ -153,5 +157,7 @@ def make_copy(graph: Graph, service: Service, *, clock: Clock, shelf: "Shelf") -
     """Return what puts the changelog of a task that another worker has on a shelf."""
     if service.aggregation is not None:
         return PaneState(shelf)
+    if service.operator is not None:
+        return MachineState(shelf)
     changelog = graph.changelog(service).name
     return StateCopy(service.states, changelog=changelog, clock=clock, shelf=shelf)

@@ -96,7 +96,7 @@ class PaneStep:
         """Begin with the state that was restored; ConfigurationError where another made it."""
         self._number = number
         self._refuse_another()
-        self._bucket = self.states.bucket = Bucket(
+        self._bucket = self.states.machine = Bucket(
             self._rollup.machine(), self._rollup.rule, self.states
         )
         self._see_times()

@@ -139,7 +139,7 @@ class Task:
         self._end: Callable[[], None] | None = None
         self._moved: dict[Partition, int] = {}
         self._in_hand: tuple[Sequence[RawRecord], Iterator[RawRecord]] | None = None
-        self._one_by_one = service.aggregation is None and not is_async(service.function)
+        self._one_by_one = not service.declared and not is_async(service.function)
 
     @property
     def uncommitted(self) -> int:

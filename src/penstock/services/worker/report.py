@@ -156,7 +156,7 @@ class Teller:
         found["retrying_partitions"] = len(places)
         found["standby_partitions"], found["standby_records"] = standing.copies, standing.copied
         for fact, number in standing.facts.items():
-            name = _SERIES[fact]
+            name = _SERIES.get(fact) or series("operator_facts_total", kind=fact)
             rises = "_total" in name
             found[name] = self._rising.never_less(name, number) if rises else number
         return found

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import penstock.aggregates
+from penstock.core.expression.values.plainvalues import from_plain
 from penstock.core.instants import LAST_MICROS
 from penstock.core.panes.packing import decode, encode
 from penstock.core.records.schema import ListOf
-from penstock.core.rollup.plainvalues import from_plain
 
 every = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[3] / "everyaggregate.py")))
 folded, near = every.folded, every.near

@@ -13,7 +13,7 @@ from penstock.core.panes.bucket import Bucket, MemoryStore
 from penstock.core.panes.machine import PaneMachine, Windowing
 from penstock.core.panes.watermark import WatermarkRule
 from penstock.core.panes.windows import FixedWindows
-from penstock.services.state import panes as panestate
+from penstock.services.state import machine as machinestate
 from penstock.services.state.panes import PaneState
 from penstock.services.state.shelf import open_shelf
 
@@ -100,9 +100,9 @@ def test_what_is_not_committed_yet_stays_when_the_shelf_hears_its_place(tmp_path
 
 
 def test_a_bounded_number_of_keys_is_in_memory_and_the_panes_are_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr(panestate, "_KEPT_KEYS", 10)
+    monkeypatch.setattr(machinestate, "KEPT_KEYS", 10)
     log = Log(tmp_path / "0")
-    bucket = log.state.bucket = made(log.state)
+    bucket = log.state.machine = made(log.state)
     plain = made(MemoryStore())
     panes = []
     for moment in range(40):
@@ -114,7 +114,7 @@ def test_a_bounded_number_of_keys_is_in_memory_and_the_panes_are_the_same(tmp_pa
         assert len(bucket._entries) <= 10
         if moment % 7 == 0:
             log.crash()
-            bucket = log.state.bucket = made(log.state)
+            bucket = log.state.machine = made(log.state)
     assert len(panes) > 1000
     log.close()
 
