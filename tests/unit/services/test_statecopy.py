@@ -16,8 +16,13 @@ TOTAL = StateSpec("total", int)
 PAGES = StateSpec("pages", int, "map", str)
 
 
+def timers_on(shelf):
+    return TimerQueue(TaskEventTime(()), clock=ManualClock(), shelf=shelf)
+
+
 def copy_of(shelf, *specs):
-    return StateCopy(specs, changelog="changelog", clock=ManualClock(), shelf=shelf)
+    timers = timers_on(shelf)
+    return StateCopy(specs, changelog="changelog", clock=ManualClock(), timers=timers, shelf=shelf)
 
 
 @pytest.fixture
@@ -42,13 +47,14 @@ def test_everything_but_marks_is_passed_on_and_taken_over(path):
     subject.restored({"changelog": 7})
     shelf.close()
     shelf = open_shelf(path, identity="one")
-    timers = TimerQueue(TaskEventTime(()), clock=ManualClock())
+    timers = timers_on(shelf)
     heir = States([TOTAL], changelog="changelog", clock=ManualClock(), timers=timers, shelf=shelf)
     assert heir.resume() == {"changelog": 7}
     here = CallScope()
     here.key = b"a"
     assert heir.handles(here)["total"].get() == 5
     assert (len(timers), timers.event_time.micros) == (1, 7)
+    assert timers.first("processing") == 1_000_000
     assert heir.notes.get(POSITIONS_KEY) == b'{"inputs":{}}'
     shelf.close()
 

@@ -6,13 +6,13 @@ the same commit, on the shelf, and in the copies of a standby.
 
 from collections.abc import Iterator
 
-__all__ = ["LAYOUT_KEY", "POSITIONS_KEY", "Notes"]
+__all__ = ["LAYOUT_KEY", "NOTE_KEYS", "POSITIONS_KEY", "Notes"]
 
 POSITIONS_KEY = b"\x00positions"
 """How far the inputs had been read when the state was committed."""
 LAYOUT_KEY = b"\x00layout"
 """How each state lies on the changelog."""
-_KEYS = (POSITIONS_KEY, LAYOUT_KEY)
+NOTE_KEYS = (POSITIONS_KEY, LAYOUT_KEY)
 
 
 class Notes:
@@ -34,7 +34,7 @@ class Notes:
 
     def apply(self, key: bytes, value: bytes | None) -> bool:
         """Take in a record of the changelog; return whether it is a note."""
-        if key not in _KEYS:
+        if key not in NOTE_KEYS:
             return False
         if value is None:
             self._held.pop(key, None)

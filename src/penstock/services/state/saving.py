@@ -1,12 +1,13 @@
 """Changelog records on their way to a shelf: what is committed, and what was restored."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from penstock.services.state.expiries import ShelvedExpiries
-
 if TYPE_CHECKING:
+    from penstock.services.state.expiries import ShelvedExpiries
     from penstock.services.state.shelf import Shelf
+    from penstock.services.state.shelvedtimers import ShelvedTimers
 
 __all__ = ["Saving"]
 
@@ -18,9 +19,16 @@ _RESTORE_BATCH = 5000
 class Saving:
     """Holds what a shelf does not have yet, and how far its logs are when it has it."""
 
-    def __init__(self, shelf: "Shelf", *, expiries: Sequence[ShelvedExpiries] = ()) -> None:
+    def __init__(
+        self,
+        shelf: "Shelf",
+        *,
+        expiries: "Sequence[ShelvedExpiries]" = (),
+        timers: "ShelvedTimers | None" = None,
+    ) -> None:
         self.shelf = shelf
         self._expiries = expiries
+        self._timers = timers
         self._records: list[Pair] = []
         self._positions: dict[str, int] = {}
 
@@ -48,5 +56,9 @@ class Saving:
     def save(self) -> None:
         """Write to the shelf; TransientError where that fails: it must not be used any more."""
         index = [each.take_changes() for each in self._expiries]
-        self.shelf.write(self._records, positions=self._positions, index=index)
+        pairs: Iterable[Pair] = self._records
+        if self._timers is not None:
+            index.append(self._timers.take_changes())
+            pairs = chain(pairs, self._timers.take_facts())
+        self.shelf.write(pairs, positions=self._positions, index=index)
         self._records, self._positions = [], {}

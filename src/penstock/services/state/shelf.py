@@ -45,7 +45,7 @@ _KEPT_LOGS = 2
 _OWN = b"\x00\x00"
 _LABEL_KEY = _OWN + b"label"
 _INDEX = _OWN + b"index\x00"
-_FORMAT = "3"
+_FORMAT = "4"
 _PATIENCE = timedelta(seconds=5)
 """How long the directory of a task is waited for: a worker that has just lost the task closes it,
 and one that keeps a copy gives it up when it sees the claim."""
@@ -124,11 +124,14 @@ class Shelf:
         except Exception as error:
             raise self._failed("reading", error) from error
 
-    def index(self, prefix: bytes) -> Iterator[bytes]:
-        """Yield the entries of an index that begin so, in the order of their bytes."""
+    def index(self, prefix: bytes, *, start: bytes = b"") -> Iterator[bytes]:
+        """Yield the entries of an index that begin so, in the order of their bytes.
+
+        ``start``: those of them that go on so, or stand behind that.
+        """
         try:
             entries = self._database.iter()
-            entries.seek(_INDEX + prefix)
+            entries.seek(_INDEX + prefix + start)
             while entries.valid() and (key := entries.key()).startswith(_INDEX + prefix):
                 yield key[len(_INDEX) :]
                 entries.next()

@@ -12,12 +12,13 @@ from penstock.services.state.committed import Readable
 from penstock.services.state.expiries import ShelvedExpiries
 from penstock.services.state.layout import Layout
 from penstock.services.state.mapcells import MapCells, make_cells
-from penstock.services.state.notes import LAYOUT_KEY, Notes
+from penstock.services.state.notes import LAYOUT_KEY, NOTE_KEYS, Notes
 from penstock.services.state.saving import Saving
-from penstock.services.state.timers import EVENT_TIME_KEY, TIMER_PREFIXES, TimerQueue
+from penstock.services.state.timers import EVENT_TIME_KEY, TimerQueue, time_of
 
 if TYPE_CHECKING:
     from penstock.services.state.shelf import Shelf
+    from penstock.services.state.shelvedtimers import ShelvedTimers
 
 __all__ = ["StateCopy", "States"]
 
@@ -25,7 +26,7 @@ __all__ = ["StateCopy", "States"]
 class States:
     """The states and timers of one task; the changelog is what makes them durable.
 
-    The values are in memory, or on a ``shelf``; timers are in memory always.
+    The values are in memory, or on a ``shelf``; so are timers, which were made with it.
 
     Records of states that the service no longer declares are skipped and counted by name in
     ``unknown``.
@@ -55,13 +56,13 @@ class States:
         if shelf is not None:
             listed = [cells.expiries for cells in self._expiring]
             on_shelf = [each for each in listed if isinstance(each, ShelvedExpiries)]
-            self._saving = Saving(shelf, expiries=on_shelf)
+            self._saving = Saving(shelf, expiries=on_shelf, timers=_shelved(timers))
         self._by_prefix = {cells.codec.prefix: cells for cells in self.cells}
 
     def __len__(self) -> int:
         """Return how many values are held."""
         if self.shelf is not None:
-            return len(self.shelf)
+            return max(0, len(self.shelf) - (0 if self.timers is None else len(self.timers)))
         return sum(len(cells.values) for cells in self.cells)
 
     def named(self, name: str) -> ValueCells | MapCells | None:
@@ -117,8 +118,9 @@ class States:
         """Take what must be in memory from the shelf; return where each log is to be read on."""
         if self.shelf is None or not self.shelf.positions:
             return {}
-        for key, value in self.shelf.scan(b"\x00"):
-            self._apply_own(key, value)
+        for key in (*NOTE_KEYS, EVENT_TIME_KEY):
+            if (value := self.shelf.get(key)) is not None:
+                self._apply_own(key, value)
         return self.shelf.positions
 
     def taking(self, table: str) -> Callable[[bytes, bytes | None], None]:
@@ -176,6 +178,8 @@ class States:
             self._saving.save()
             for cells in self.cells:
                 cells.values.trim()
+            if self.timers is not None:
+                self.timers.store.trim()
 
     def _apply_own(self, key: bytes, value: bytes | None) -> bool:
         """Take in what is no state's: timers, the event time, notes. Return whether it was."""
@@ -185,14 +189,12 @@ class States:
             if key == LAYOUT_KEY and value is not None:
                 self._layout.load(value)
             return True
-        kind, _, rest = key[1:].partition(b"\x00")
-        time = TIMER_PREFIXES.get(b"\x00%s\x00" % kind)
         if self.timers is not None and key == EVENT_TIME_KEY:
             self.timers.event_time.load(value or b"0")
-        elif self.timers is not None and time is not None:
-            self.timers.apply(time, rest, value)
+        elif self.timers is not None and (time := time_of(key)) is not None:
+            self.timers.apply(time, key, value)
         else:
-            self._skip(kind)
+            self._skip(key[1:].partition(b"\x00")[0])
             return False
         return True
 
@@ -205,10 +207,21 @@ class StateCopy(States):
     """The states of a task that another worker has, on their way to a shelf.
 
     Values are read as they will be when the task is taken over: what cannot be is refused now.
-    Timers are only passed on; they are of no use before.
+    Event time is only passed on, and timers stand there in their order; they are of no use before.
     """
 
     def _apply_own(self, key: bytes, value: bytes | None) -> bool:
+        if self.timers is not None and time_of(key) is not None:
+            return super()._apply_own(key, value)
         if not self.notes.apply(key, value):
             return key != MARKER_KEY
         return super()._apply_own(key, value)
+
+
+def _shelved(timers: TimerQueue | None) -> "ShelvedTimers | None":
+    """Return the timers that are on a shelf; None: there are none."""
+    if timers is None:
+        return None
+    from penstock.services.state.shelvedtimers import ShelvedTimers
+
+    return timers.store if isinstance(timers.store, ShelvedTimers) else None

@@ -5,10 +5,9 @@ key; its value is a JSON array of the instant in microseconds and the payload. N
 cancelled or has gone off.
 """
 
-import heapq
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -17,22 +16,27 @@ from penstock.core.graph.timer import Timer, TimerTime
 from penstock.core.instants import FIRST_MICROS, LAST_MICROS, instant, micros
 from penstock.services.state.codec import check_size
 from penstock.services.state.eventtime import TaskEventTime
+from penstock.services.state.timerstores import (
+    TIMER_PREFIXES,
+    HeldTimers,
+    Kept,
+    TimerId,
+    TimerStore,
+    kept_of,
+    timer_key,
+    timer_value,
+)
 
-__all__ = ["EVENT_TIME_KEY", "TIMER_PREFIXES", "Due", "TimerQueue", "timer_json"]
+if TYPE_CHECKING:
+    from penstock.services.state.shelf import Shelf
+
+__all__ = ["EVENT_TIME_KEY", "Due", "TimerQueue", "time_of", "timer_json"]
 
 EVENT_TIME_KEY = b"\x00time"
 """The changelog key under which the task's event time is kept."""
-TIMER_PREFIXES: dict[bytes, TimerTime] = {
-    b"\x00event\x00": "event",
-    b"\x00processing\x00": "processing",
-}
-_PREFIX_OF = {time: prefix for prefix, time in TIMER_PREFIXES.items()}
-_STALE_LIMIT = 64
-"""How many entries that no longer hold a heap may have beside as many that do."""
 
+_TIMES: dict[bytes, TimerTime] = {prefix: time for time, prefix in TIMER_PREFIXES.items()}
 _ENCODER = msgspec.json.Encoder()
-_Kept = tuple[int, bytes]
-"""When it is due, and its payload as JSON."""
 
 
 class Due(NamedTuple):
@@ -45,7 +49,9 @@ class Due(NamedTuple):
     payload: bytes
 
 
-_Id = tuple[TimerTime, bytes, str]
+def time_of(key: bytes) -> TimerTime | None:
+    """Return the time of the timer that a key of the changelog is of; None: it is of none."""
+    return _TIMES.get(key[: key.find(b"\x00", 1) + 1])
 
 
 def timer_json(due: Due) -> bytes:
@@ -55,18 +61,31 @@ def timer_json(due: Due) -> bytes:
 
 
 class TimerQueue:
-    """Timers by (time, key, name); those of one time go off in order of (instant, key, name)."""
+    """Timers by (time, key, name); those of one time go off in order of (instant, key, name).
 
-    def __init__(self, event_time: TaskEventTime, *, clock: Callable[[], datetime]) -> None:
+    They are in memory, or on a ``shelf``.
+    """
+
+    def __init__(
+        self,
+        event_time: TaskEventTime,
+        *,
+        clock: Callable[[], datetime],
+        shelf: "Shelf | None" = None,
+    ) -> None:
         self.event_time = event_time
         self._clock = clock
-        self._kept: dict[_Id, _Kept] = {}
-        self._heaps: dict[TimerTime, list[tuple[int, bytes, str]]] = {"event": [], "processing": []}
-        self._changed: set[_Id] = set()
+        self.store: TimerStore = HeldTimers()
+        """Where they are."""
+        if shelf is not None:
+            from penstock.services.state.shelvedtimers import ShelvedTimers
+
+            self.store = ShelvedTimers(shelf)
+        self._changed: set[TimerId] = set()
 
     def __len__(self) -> int:
         """Return how many timers are set."""
-        return len(self._kept)
+        return len(self.store)
 
     def put(
         self, here: CallScope, time: TimerTime, name: str, due_at: datetime, payload: Any
@@ -88,21 +107,20 @@ class TimerQueue:
         if msgspec.json.decode(encoded) != payload:
             raise TypeError(f"the payload of timer {name!r} is not what JSON can hold: {payload!r}")
         check_size(f"timer {name!r}", len(name.encode()) + len(here.key) + len(encoded))
-        timer = (time, here.key, name)
+        timer = TimerId(time, here.key, name)
         self._remember(here, timer)
-        self._kept[timer] = (at, encoded)
-        self._push(timer, at)
+        self.store.put(timer, (at, encoded))
 
     def drop(self, here: CallScope, time: TimerTime, name: str) -> None:
         """Forget a timer of the key; nothing happens where it is not set."""
-        timer = (time, here.key, name)
-        if timer in self._kept:
+        timer = TimerId(time, here.key, name)
+        if self.store.get(timer) is not None:
             self._remember(here, timer)
-            del self._kept[timer]
+            self.store.remove(timer)
 
     def due_at(self, time: TimerTime, key: bytes, name: str) -> datetime | None:
         """Return when a timer is due; None: it is not set."""
-        kept = self._kept.get((time, key, name))
+        kept = self.store.get(TimerId(time, key, name))
         return None if kept is None else instant(kept[0])
 
     def now_at(self, here: CallScope, time: TimerTime) -> datetime:
@@ -116,63 +134,50 @@ class TimerQueue:
             raise ValueError('no record here has had an event time; use time="processing"')
         return instant(reached)
 
-    def restore(self, timer: _Id, before: _Kept | None) -> None:
+    def restore(self, timer: TimerId, before: Kept | None) -> None:
         """Take back a change."""
         if before is None:
-            self._kept.pop(timer, None)
+            self.store.remove(timer)
         else:
-            self._kept[timer] = before
-            self._push(timer, before[0])
+            self.store.put(timer, before)
 
     def first(self, time: TimerTime) -> int | None:
         """Return when the next timer of a time is due."""
-        heap = self._heaps[time]
-        while heap:
-            at, key, name = heap[0]
-            kept = self._kept.get((time, key, name))
-            if kept is not None and kept[0] == at:
-                return at
-            heapq.heappop(heap)
-        return None
+        entry = self.store.first(time)
+        return None if entry is None else entry[0]
 
     def pop(self, time: TimerTime, until: int) -> Due | None:
         """Take out the next timer that is due by an instant; None: there is none."""
-        at = self.first(time)
-        if at is None or at > until:
-            return None
-        _, key, name = heapq.heappop(self._heaps[time])
-        timer = (time, key, name)
-        self._changed.add(timer)
-        return Due(at, key, name, time, self._kept.pop(timer)[1])
+        found = self.point(time, until)
+        return None if found is None else self.take(time, found[1], found[2], found[0])
 
     def point(self, time: TimerTime, until: int) -> tuple[int, bytes, str] | None:
         """Give the next timer that is due by an instant to whoever lets it go off with ``take``.
 
         It stays set, and is not given again unless it is set again or ``point_again`` says so.
         """
-        at = self.first(time)
-        return None if at is None or at > until else heapq.heappop(self._heaps[time])
+        entry = self.store.first(time)
+        return None if entry is None or entry[0] > until else self.store.take_first(time)
 
     def point_again(self, time: TimerTime, key: bytes, name: str, at: int) -> None:
         """Hear that a timer which was given did not go off."""
-        heapq.heappush(self._heaps[time], (at, key, name))
+        self.store.give_back(time, (at, key, name))
 
     def take(self, time: TimerTime, key: bytes, name: str, at: int) -> Due | None:
         """Take out a timer; None: it is not set for this instant any more."""
-        timer = (time, key, name)
-        kept = self._kept.get(timer)
+        timer = TimerId(time, key, name)
+        kept = self.store.get(timer)
         if kept is None or kept[0] != at:
             return None
-        del self._kept[timer]
+        self.store.remove(timer)
         self._changed.add(timer)
         return Due(at, key, name, time, kept[1])
 
     def put_back(self, due: Due) -> None:
         """Set a timer again as it was before it was taken out."""
-        timer = (due.time, due.key, due.name)
-        self._kept[timer] = (due.at, due.payload)
+        timer = TimerId(due.time, due.key, due.name)
+        self.store.put(timer, (due.at, due.payload))
         self._changed.add(timer)
-        self._push(timer, due.at)
 
     def timer_of(self, due: Due, *, reached: int | None = None) -> Timer:
         """Return a timer as the user's code gets it; ``reached``: how far event time is for it."""
@@ -190,10 +195,8 @@ class TimerQueue:
     def changes(self) -> Iterator[tuple[bytes, bytes | None]]:
         """Yield a changelog record for every timer that changed since the last commit."""
         for timer in self._changed:
-            time, key, name = timer
-            kept = self._kept.get(timer)
-            value = None if kept is None else b"[%d,%s]" % kept
-            yield _PREFIX_OF[time] + name.encode() + b"\x00" + key, value
+            kept = self.store.get(timer)
+            yield timer_key(timer), None if kept is None else timer_value(kept)
         if self.event_time.changed:
             yield EVENT_TIME_KEY, self.event_time.dump()
 
@@ -202,31 +205,15 @@ class TimerQueue:
         self._changed.clear()
         self.event_time.changed = False
 
-    def apply(self, time: TimerTime, rest: bytes, value: bytes | None) -> None:
-        """Take in one record of the changelog, its key without the prefix."""
-        name, _, key = rest.partition(b"\x00")
-        timer = (time, key, name.decode())
+    def apply(self, time: TimerTime, key: bytes, value: bytes | None) -> None:
+        """Take in one record of the changelog."""
+        name, _, own = key[len(TIMER_PREFIXES[time]) :].partition(b"\x00")
+        timer = TimerId(time, own, name.decode())
         if value is None:
-            self._kept.pop(timer, None)
-            return
-        at, payload = msgspec.json.decode(value, type=tuple[int, msgspec.Raw])
-        self._kept[timer] = (at, bytes(payload))
-        self._push(timer, at)
-
-    def _remember(self, here: CallScope, timer: _Id) -> None:
-        here.undo.append((self, timer, self._kept.get(timer)))
-        self._changed.add(timer)
-
-    def _push(self, timer: _Id, at: int) -> None:
-        """Put a timer into its heap; entries that no longer hold are left out now and then."""
-        time, key, name = timer
-        heap = self._heaps[time]
-        if len(heap) >= 2 * len(self._kept) + _STALE_LIMIT:
-            heap[:] = [
-                (kept[0], key, name)
-                for (kind, key, name), kept in self._kept.items()
-                if kind == time
-            ]
-            heapq.heapify(heap)
+            self.store.remove(timer)
         else:
-            heapq.heappush(heap, (at, key, name))
+            self.store.put(timer, kept_of(value))
+
+    def _remember(self, here: CallScope, timer: TimerId) -> None:
+        here.undo.append((self, timer, self.store.get(timer)))
+        self._changed.add(timer)

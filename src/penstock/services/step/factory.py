@@ -10,10 +10,12 @@ from penstock.core.graph.parts import Service
 from penstock.core.graph.signature import is_async
 from penstock.core.status.eventtimes import EventTimes
 from penstock.services.state.committed import Readable
+from penstock.services.state.eventtime import TaskEventTime
 from penstock.services.state.machine import MachineState
 from penstock.services.state.notes import Notes
 from penstock.services.state.panes import PaneState
 from penstock.services.state.states import StateCopy
+from penstock.services.state.timers import TimerQueue
 from penstock.services.step.concurrent import AsyncStep
 from penstock.services.step.operators import OperatorStep
 from penstock.services.step.outputs import Send
@@ -160,4 +162,7 @@ def make_copy(graph: Graph, service: Service, *, clock: Clock, shelf: "Shelf") -
     if service.operator is not None:
         return MachineState(shelf)
     changelog = graph.changelog(service).name
-    return StateCopy(service.states, changelog=changelog, clock=clock, shelf=shelf)
+    timers = None
+    if service.timed:
+        timers = TimerQueue(TaskEventTime(service.reads), clock=clock, shelf=shelf)
+    return StateCopy(service.states, changelog=changelog, clock=clock, timers=timers, shelf=shelf)

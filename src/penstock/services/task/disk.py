@@ -38,7 +38,8 @@ class Disk:
         self._graph = graph
         self._service = service
         self._changelog = graph.changelog(service)
-        self._types = "\n".join(map(spec_identity, service.states))
+        timed = ("timers",) if service.timed else ()
+        self._types = "\n".join((*map(spec_identity, service.states), *timed))
         self._log = log
         self._standby: Standby | None = None
 

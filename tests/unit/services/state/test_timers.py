@@ -88,7 +88,7 @@ def test_a_timer_that_is_moved_for_ever_holds_no_memory():
     subject = queue()
     for seconds in range(10_000):
         put(subject, b"a", "x", seconds)
-    assert len(subject._heaps["event"]) < 200
+    assert len(subject.store._heaps["event"]) < 200
     assert popped(subject, "event", 20_000) == [(b"a", "x")]
 
 
