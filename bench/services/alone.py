@@ -90,6 +90,40 @@ class Timed:
         return Count(timer.name, total.get(0))
 
 
+@app.actor(reads=plain)
+class Counter:
+    total: int = 0
+
+    def receive(self, _: Plain) -> None:
+        self.total += 1
+
+
+@app.actor(reads=plain, writes=counts)
+class Teller:
+    total: int = 0
+
+    def receive(self, given: Plain) -> Count:
+        self.total += 1
+        return Count(given.device, self.total)
+
+
+@app.actor(reads=readings, writes=counts)
+class Machine:
+    total: int = 0
+    hottest: float = 0.0
+    last_at: datetime | None = None
+
+    def receive(self, given: Reading, timers: Timers) -> None:
+        self.total += 1
+        self.hottest = max(self.hottest, given.celsius)
+        self.last_at = given.at
+        if self.total % 100 == 1:
+            timers.set("quiet", after="10s")
+
+    def on_timer(self, timer: Timer) -> Count:
+        return Count(timer.name, self.total)
+
+
 class Record:
     """A record as the Kafka client gives it."""
 
@@ -174,7 +208,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     given = {name: list(records(name, options.records)) for name in ("plain", "readings")}
-    for service in (convert, count, count_and_tell, objects, Timed):
+    every = (convert, count, count_and_tell, objects, Timed, Counter, Teller, Machine)
+    for service in every:
         topic = service.reads[0].name
         lowest = min(round_of(service, given[topic]) for _ in range(options.rounds))
         print(f"{service.name:15} {lowest:.2f} us")

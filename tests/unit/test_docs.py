@@ -88,6 +88,7 @@ def test_the_application_on_the_front_page_runs_and_has_no_problems(module):
     [
         DOCS / f"{page}.md"
         for page in (
+            "actors",
             "aggregates",
             "coming-from/faust-and-quix",
             "coming-from/flink",

@@ -1,5 +1,6 @@
 """The application: declarations in, a graph out. Declaring starts nothing and raises nothing."""
 
+from penstock.core.declare.actors import DeclaresActors
 from penstock.core.declare.data import DeclaresData
 from penstock.core.declare.declarations import Declarations
 from penstock.core.declare.parts import DeclaresParts
@@ -10,7 +11,7 @@ from penstock.core.place import caller
 __all__ = ["App"]
 
 
-class App(DeclaresData, DeclaresParts):
+class App(DeclaresData, DeclaresParts, DeclaresActors):
     """An application: a name, and everything that is declared under it.
 
     Declaring starts nothing and raises nothing. A mistake is kept with its line, and ``penstock

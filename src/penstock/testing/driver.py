@@ -15,7 +15,7 @@ from penstock.core.app import App
 from penstock.core.expression.values.times import from_micros
 from penstock.core.graph.data import OnLog, Stream, Table
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.parts import Service
+from penstock.core.graph.parts import Actor, Service
 from penstock.core.records.codec import JsonCodec
 from penstock.core.records.eventtime import event_time_of
 from penstock.core.records.rowkey import row_of
@@ -206,9 +206,11 @@ class Driver:
     def state(self, service: Service, key: str | int | bytes, *, name: str | None = None) -> Any:
         """Return the state of a key in a running service; None if it has none.
 
-        ``name`` is the name of the state. You may omit it if there is only one.
+        ``name`` is the name of the state. You may omit it if there is only one, and for the fields
+        of an actor.
         """
-        name = name or (service.states[0].name if len(service.states) == 1 else None)
+        alone = len(service.states) == 1 or isinstance(service, Actor)
+        name = name or (service.states[0].name if alone else None)
         wanted = key if isinstance(key, bytes) else str(key).encode()
         for task in self._engine.running(service):
             states = task.step.states

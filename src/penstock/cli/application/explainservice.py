@@ -1,10 +1,11 @@
 """``penstock explain`` for a service: its state, its concurrency, its reactions to errors."""
 
 from collections.abc import Iterator
-from typing import Any, get_args
+from typing import Any, get_args, get_type_hints
 
+from penstock.core.graph.actor import OWN_STATE, read_actor
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.parts import Service
+from penstock.core.graph.parts import Actor, Service
 from penstock.core.graph.policy import Reaction, Retry
 from penstock.core.graph.signature import is_async
 from penstock.core.graph.state import StateSpec
@@ -19,11 +20,12 @@ _BOUNDARIES = ("decode", "process", "produce")
 def service_facts(graph: Graph, service: Service) -> dict[str, Any]:
     """Return what a service declares, for ``--json`` and for :func:`service_lines`."""
     overlaps = is_async(service.function)
-    return {
+    of_actor = {"actor": _actor(service)} if isinstance(service, Actor) else {}
+    return of_actor | {
         "delivery": service.delivery,
         "concurrency": service.concurrency if overlaps else None,
         "timeout": duration_text(service.timeout) if overlaps else None,
-        "states": [_state(spec) for spec in service.states],
+        "states": [_state(spec) for spec in service.states if spec.name != OWN_STATE],
         "timers": service.timed,
         "changelog": graph.changelog(service).name if service.keeps_state else None,
         "errors": {
@@ -34,6 +36,12 @@ def service_facts(graph: Graph, service: Service) -> dict[str, Any]:
 
 def service_lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the facts for people, each with its label."""
+    if actor := facts.get("actor"):
+        for number, receiver in enumerate(actor["receives"]):
+            yield "" if number else "receives", receiver
+        for number, field in enumerate(actor["fields"]):
+            yield "" if number else "fields", field
+        yield "passivated", f"when idle for {actor['idle_after']}"
     if facts["concurrency"] is not None:
         text = f"up to {facts['concurrency']} calls at a time in each partition"
         yield "async", f"{text}, each for at most {facts['timeout']}"
@@ -46,6 +54,21 @@ def service_lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "changelog", f"topic {facts['changelog']}"
     for number, (boundary, reaction) in enumerate(facts["errors"].items()):
         yield "" if number else "on errors", f"{boundary}: {_words(reaction)}"
+
+
+def _actor(part: Actor) -> dict[str, Any]:
+    """Return what an actor receives and holds."""
+    found = read_actor(part.function)
+    hints = get_type_hints(found.fields, include_extras=True)
+    return {
+        "idle_after": duration_text(part.idle_after),
+        "receives": [
+            f"{_type(kind)}: {each.name}"
+            for each in found.receivers
+            for kind in each.signature.takes
+        ],
+        "fields": [f"{name}: {_type(hints[name])}" for name in found.names],
+    }
 
 
 def _state(spec: StateSpec) -> dict[str, str | None]:

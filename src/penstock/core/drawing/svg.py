@@ -36,12 +36,14 @@ _STYLE = """
   .head { fill: #64748b; }
   .stream { fill: #e0f2fe; } .table { fill: #dcfce7; }
   .lake { fill: #ccfbf1; } .pipeline { fill: #fef3c7; } .service { fill: #ede9fe; }
+  .actor { fill: #fae8ff; }
   .rim { fill: none; }
   @media (prefers-color-scheme: dark) {
     text { fill: #f1f5f9; } .what, .count { fill: #b6c2d3; } .paper { fill: #0f172a; }
     .node { fill: #2b3648; } .node, .edge { stroke: #8b9bb0; } .head { fill: #8b9bb0; }
     .stream { fill: #0c4a6e; } .table { fill: #14532d; }
-    .lake { fill: #134e4a; } .pipeline { fill: #713f12; } .service { fill: #4c1d95; } }
+    .lake { fill: #134e4a; } .pipeline { fill: #713f12; } .service { fill: #4c1d95; }
+    .actor { fill: #701a75; } }
 """
 
 
@@ -128,7 +130,7 @@ def _shape(kind: str, box: Box) -> str:
         body = f"{start} {rim}1 0 {-box.height:.1f} H{right:.1f} {rim}1 0 {box.height:.1f} Z"
         edge = f"M{right:.1f} {box.y:.1f} {rim}0 0 {box.height:.1f}"
     else:
-        corner = {"service": 14, "source": 2, "sink": 2}.get(kind, 6)
+        corner = {"service": 14, "actor": 22, "source": 2, "sink": 2}.get(kind, 6)
         return (
             f'<rect class="node {kind}" x="{box.x:.1f}" y="{box.y:.1f}" '
             f'width="{box.width:.1f}" height="{box.height:.1f}" rx="{corner}"/>'

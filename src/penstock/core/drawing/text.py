@@ -10,7 +10,7 @@ from penstock.core.printable import printable
 
 __all__ = ["counted", "describe", "draw_mermaid", "draw_text"]
 
-_ORDER = ("source", "stream", "table", "lake", "pipeline", "service", "sink")
+_ORDER = ("source", "stream", "table", "lake", "pipeline", "service", "actor", "sink")
 _MERMAID_SHAPES = {
     "source": ('>"', '"]'),
     "stream": ('[["', '"]]'),
@@ -18,6 +18,7 @@ _MERMAID_SHAPES = {
     "lake": ('[("', '")]'),
     "pipeline": ('{{"', '"}}'),
     "service": ('("', '")'),
+    "actor": ('(["', '"])'),
     "sink": ('[/"', '"/]'),
 }
 _MERMAID_BOX = ('["', '"]')
@@ -29,6 +30,7 @@ _MERMAID_COLOURS = {
     "lake": "fill:#ccfbf1,stroke:#0d9488,color:#0f172a",
     "pipeline": "fill:#fef3c7,stroke:#d97706,color:#0f172a",
     "service": "fill:#ede9fe,stroke:#7c3aed,color:#0f172a",
+    "actor": "fill:#fae8ff,stroke:#c026d3,color:#0f172a",
     "sink": "fill:#eef2f6,stroke:#64748b,color:#0f172a",
 }
 

@@ -21,8 +21,10 @@ from penstock.errors import Place
 
 __all__ = [
     "DEFAULT_CONCURRENCY",
+    "DEFAULT_IDLE_AFTER",
     "DEFAULT_TIMEOUT",
     "FILLING",
+    "Actor",
     "Connector",
     "Delivery",
     "MicroBatch",
@@ -39,6 +41,7 @@ __all__ = [
 
 DEFAULT_CONCURRENCY = 64
 DEFAULT_TIMEOUT = timedelta(seconds=30)
+DEFAULT_IDLE_AFTER = timedelta(minutes=10)
 
 FILLING = "filling"
 """What the name of a part ends with that computes a declared stream or table."""
@@ -356,7 +359,7 @@ class Service(Part):
     plan: Plan | None = field(default=None, compare=False, repr=False)
     """The operator, ready to run."""
     place: Place | None = field(default=None, compare=False, repr=False)
-    kind: Literal["service"] = field(default="service", init=False)
+    kind: Literal["service", "actor"] = field(default="service", init=False)
 
     @property
     def inputs(self) -> tuple[Data, ...]:
@@ -395,6 +398,27 @@ class Service(Part):
         """Call the user's function itself, or make an object of their class, as tests do."""
         call = self.function if callable(self.function) else self.function.process
         return call(*arguments, **named)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actor(Service):
+    """A class with an object for each key, which receives messages one after the other.
+
+    It is a service: what runs services runs it, and its fields are a state of it.
+    """
+
+    idle_after: timedelta = DEFAULT_IDLE_AFTER
+    """An object that received nothing for so long leaves memory."""
+    kind: Literal["service", "actor"] = field(default="actor", init=False)
+
+    @property
+    def summary(self) -> str:
+        """What it is: ``actor, exactly once``."""
+        return f"{self.kind}, {_words(self.delivery)}"
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Make an object of the user's class, as its own tests do."""
+        return self.function(*arguments, **named)
 
 
 def _words(delivery: Delivery) -> str:

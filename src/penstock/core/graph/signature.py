@@ -71,7 +71,10 @@ def method(definition: Any, name: str = "process") -> Callable[..., Any] | None:
 
 def is_async(definition: Any) -> bool:
     """Return whether any method of a service is to be awaited."""
-    methods = [method(definition, name) for name in ("process", "on_timer", "open", "close")]
+    names = ["process", "on_timer", "open", "close"]
+    if inspect.isclass(definition) and not hasattr(definition, "process"):
+        names += [name for name in dir(definition) if name.startswith("receive")]  # an actor
+    methods = [method(definition, name) for name in names]
     return any(inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f) for f in methods)
 
 

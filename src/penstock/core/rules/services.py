@@ -8,8 +8,9 @@ from typing import Any, get_args
 
 import msgspec
 
+from penstock.core.graph.actor import read_actor
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.parts import Delivery, Service
+from penstock.core.graph.parts import Actor, Delivery, Service
 from penstock.core.graph.signature import Definition, Signature, method, read_definition
 from penstock.core.graph.timer import Timer
 from penstock.core.options import UnreadableSpan
@@ -29,25 +30,38 @@ def service_problems(graph: Graph) -> Iterator[Problem]:
     for part in graph.parts:
         if not isinstance(part, Service) or part.declared:
             continue
+        if isinstance(part, Actor):
+            yield from _actor(part)
+            continue
         if method(part.function) is None:
-            text = f"service {part.name!r} has no method process"
+            text = f"{part.kind} {part.name!r} has no method process"
             hint = "write def process(self, record: ..., ...) -> ..."
             yield Problem("service.process", text, hint, part.place)
             continue
-        definition = read_definition(part.function)
-        if unreadable := _unreadable(definition):
-            text = f"service {part.name!r}: its annotations cannot be read: {unreadable}"
-            yield Problem(
-                "service.annotation", text, "import or define the names they use", part.place
-            )
-            continue
-        yield from _made(part)
-        yield from _promises(part)
-        yield from _rest(part)
-        yield from _takes(part, definition.process)
-        yield from _timers(part, definition)
-        yield from _gives(part, definition)
-        yield from _states(part)
+        yield from _defined(part, read_definition(part.function))
+
+
+def _actor(part: Actor) -> Iterator[Problem]:
+    """What must hold for actors: what their class alone can say, and what holds for services."""
+    found = read_actor(part.function)
+    for wrong, right in found.problems:
+        yield Problem("actor.class", f"actor {part.name!r} {wrong}", right, part.place)
+    if found.receivers:
+        yield from _defined(part, found.definition)
+
+
+def _defined(part: Service, definition: Definition) -> Iterator[Problem]:
+    if unreadable := _unreadable(definition):
+        text = f"{part.kind} {part.name!r}: its annotations cannot be read: {unreadable}"
+        yield Problem("service.annotation", text, "import or define the names they use", part.place)
+        return
+    yield from _made(part)
+    yield from _promises(part)
+    yield from _rest(part)
+    yield from _takes(part, definition.process)
+    yield from _timers(part, definition)
+    yield from _gives(part, definition)
+    yield from _states(part)
 
 
 def _unreadable(definition: Definition) -> str:
@@ -62,7 +76,7 @@ def _made(service: Service) -> Iterator[Problem]:
     try:
         inspect.signature(service.function).bind()
     except (TypeError, ValueError) as error:
-        text = f"service {service.name!r} cannot be created without arguments: {error}"
+        text = f"{service.kind} {service.name!r} cannot be created without arguments: {error}"
         name = service.function.__name__
         hint = f"declare an object instead of the class: app.service(...)({name}(...))"
         yield Problem("service.arguments", text, hint, service.place)
@@ -70,21 +84,23 @@ def _made(service: Service) -> Iterator[Problem]:
 
 def _promises(service: Service) -> Iterator[Problem]:
     if service.delivery not in get_args(Delivery):
-        text = f"service {service.name!r}: there is no delivery {service.delivery!r}"
+        text = f"{service.kind} {service.name!r}: there is no delivery {service.delivery!r}"
         hint = did_you_mean(service.delivery, get_args(Delivery))
         yield Problem("service.delivery", text, hint, service.place)
     if service.concurrency < 1 or service.timeout <= timedelta():
-        text = f"service {service.name!r} allows no call: {service.concurrency} at a time, "
+        text = f"{service.kind} {service.name!r} allows no call: {service.concurrency} at a time, "
         hint = "give it a concurrency of 1 or more and some timeout"
         yield Problem("service.concurrency", f"{text}{service.timeout} each", hint, service.place)
     for wrong in service.errors.problems():
-        text = f"service {service.name!r}: errors: {wrong}"
+        text = f"{service.kind} {service.name!r}: errors: {wrong}"
         hint = 'on_error(decode="dead_letter", process=retry(5), produce="stop"), for example'
         yield Problem("service.errors", text, hint, service.place)
 
 
 def _rest(service: Service) -> Iterator[Problem]:
     """The methods that are not read for what they take: ``open`` and ``close``."""
+    if isinstance(service, Actor):
+        return
     for name, arguments, right in (
         ("open", (None,), "def open(self, opening: Opening) -> None"),
         ("close", (), "def close(self) -> None"),
@@ -96,13 +112,13 @@ def _rest(service: Service) -> Iterator[Problem]:
         try:
             inspect.signature(found).bind(*of_self, *arguments)
         except (TypeError, ValueError) as error:
-            text = f"service {service.name!r}: {name} cannot be called: {error}"
+            text = f"{service.kind} {service.name!r}: {name} cannot be called: {error}"
             yield Problem("service.method", text, f"write it as {right}", service.place)
 
 
 def _takes(service: Service, signature: Signature) -> Iterator[Problem]:
     if not signature.takes:
-        text = f"service {service.name!r} has no annotation for the record it takes"
+        text = f"{service.kind} {service.name!r} has no annotation for the record it takes"
         wanted = " | ".join(data.record.name for data in service.reads) or "its record type"
         hint = f"annotate its first parameter with {wanted}"
         yield Problem("service.takes", text, hint, service.place)
@@ -110,7 +126,7 @@ def _takes(service: Service, signature: Signature) -> Iterator[Problem]:
     for data in service.reads:
         if data.record.cls not in signature.takes and Any not in signature.takes:
             text = (
-                f"service {service.name!r} takes {_types(signature.takes)}, but "
+                f"{service.kind} {service.name!r} takes {_types(signature.takes)}, but "
                 f"{data.kind} {data.name!r} holds {data.record.name}"
             )
             every = dict.fromkeys(each.record.name for each in service.reads)
@@ -121,14 +137,14 @@ def _takes(service: Service, signature: Signature) -> Iterator[Problem]:
 
 def _unknown(service: Service, signature: Signature, *, other: str) -> Iterator[Problem]:
     for name in signature.unknown:
-        text = f"service {service.name!r}: its parameter {name!r} has no known annotation"
+        text = f"{service.kind} {service.name!r}: its parameter {name!r} has no known annotation"
         hint = f"annotate it: {name}: State[...], ListState[...], MapState[...], Timers"
         hint += f" or {other}" if other != "Timers" else ""
         if name.startswith("*"):
             hint = "remove it: each parameter needs a name and an annotation"
         yield Problem("service.parameter", text, hint, service.place)
     for wrong, right in signature.mistakes:
-        text = f"service {service.name!r}: the state {wrong}"
+        text = f"{service.kind} {service.name!r}: the state {wrong}"
         yield Problem("service.state", text, f"write {right}", service.place)
 
 
@@ -136,16 +152,17 @@ def _timers(service: Service, definition: Definition) -> Iterator[Problem]:
     on_timer = definition.on_timer
     if on_timer is None:
         if definition.process.timers:
-            text = f"service {service.name!r} uses timers, but has no method on_timer"
+            text = f"{service.kind} {service.name!r} uses timers, but has no method on_timer"
             hint = "make it a class with process and on_timer"
             yield Problem("service.timers", text, hint, service.place)
         return
     if on_timer.takes != (Timer,):
-        text = f"service {service.name!r}: on_timer does not take a Timer first"
+        text = f"{service.kind} {service.name!r}: on_timer does not take a Timer first"
         hint = "write it as def on_timer(self, timer: Timer, ...)"
         yield Problem("service.timers", text, hint, service.place)
     if on_timer.context:
-        text = f"service {service.name!r}: on_timer takes a Context, but a timer is not a record"
+        what = f"{service.kind} {service.name!r}"
+        text = f"{what}: on_timer takes a Context, but a timer is not a record"
         yield Problem("service.timers", text, "the Timer has both times", service.place)
     yield from _unknown(service, on_timer, other="Timers")
 
@@ -153,7 +170,7 @@ def _timers(service: Service, definition: Definition) -> Iterator[Problem]:
 def _gives(service: Service, definition: Definition) -> Iterator[Problem]:
     found = [definition.process, *([definition.on_timer] if definition.on_timer else [])]
     if any(signature.gives is None for signature in found):
-        text = f"service {service.name!r} has no return annotation"
+        text = f"{service.kind} {service.name!r} has no return annotation"
         hint = "annotate it: -> None, -> Record or -> Iterable[Record]"
         yield Problem("service.gives", text, hint, service.place)
         return
@@ -162,7 +179,7 @@ def _gives(service: Service, definition: Definition) -> Iterator[Problem]:
     for given in gives:
         if given is Any or given in written:
             continue
-        text = f"service {service.name!r} gives {_types((given,))}, but writes " + (
+        text = f"{service.kind} {service.name!r} gives {_types((given,))}, but writes " + (
             ", ".join(f"{data.name} ({data.record.name})" for data in service.writes) or "nothing"
         )
         hint = "add the stream for it to writes=..."
@@ -173,7 +190,7 @@ def _gives(service: Service, definition: Definition) -> Iterator[Problem]:
     for data in service.writes:
         name = data.record.name
         if data.record.cls not in gives and Any not in gives:
-            text = f"service {service.name!r} writes {data.name!r}, but never gives {name}"
+            text = f"{service.kind} {service.name!r} writes {data.name!r}, but never gives {name}"
             hint = f"add {name} to the return annotation, or remove {data.name!r} from writes"
             if yields:
                 hint = f"it yields: annotate it with -> Iterator[{name}]"
@@ -187,7 +204,7 @@ def _ambiguous(service: Service, unaddressed: list[Any]) -> Iterator[Problem]:
         homes = [data for data in service.writes if data.record.cls is kind]
         if len(homes) > 1:
             name, names = homes[0].record.name, " and ".join(data.name for data in homes)
-            text = f"service {service.name!r} gives {name}, which {names} both hold"
+            text = f"{service.kind} {service.name!r} gives {name}, which {names} both hold"
             hint = f"say which: send({homes[0].name}, {name}(...)), and annotate -> Output[{name}]"
             yield Problem("service.ambiguous", text, hint, service.place)
 
@@ -195,16 +212,17 @@ def _ambiguous(service: Service, unaddressed: list[Any]) -> Iterator[Problem]:
 def _states(service: Service) -> Iterator[Problem]:
     for one, other in combinations(service.states, 2):
         if one.name == other.name:
-            text = f"service {service.name!r} declares the state {one.name!r} with two types"
+            text = f"{service.kind} {service.name!r} declares the state {one.name!r} with two types"
             hint = "a state has one type: write the same annotation in process and on_timer"
             yield Problem("service.state", text, hint, service.place)
     for spec in service.states:
         if why := _never_lives(spec.ttl):
-            text = f"service {service.name!r}: the state {spec.name!r}: ttl: {why}"
+            text = f"{service.kind} {service.name!r}: the state {spec.name!r}: ttl: {why}"
             yield Problem("service.state", text, 'write ttl("1h"), for example', service.place)
         for kind in (spec.type, *([spec.key] if spec.kind == "map" else [])):
             if why := _unkeepable(kind):
-                text = f"service {service.name!r}: the state {spec.name!r} cannot be kept: {why}"
+                what = f"{service.kind} {service.name!r}: the state {spec.name!r}"
+                text = f"{what} cannot be kept: {why}"
                 hint = "JSON holds numbers, texts, instants, record types, lists, maps, X | None"
                 yield Problem("service.state", text, hint, service.place)
     if service.keeps_state:
@@ -237,14 +255,16 @@ def _unkeepable(kind: Any) -> str:
 def _keys(service: Service) -> Iterator[Problem]:
     for data in service.reads:
         if not data.record.schema.key or data.topic.partitioning != "key":
-            text = f"service {service.name!r} keeps state, but {data.kind} {data.name!r} has no key"
+            what = f"{service.kind} {service.name!r}"
+            text = f"{what} keeps state, but {data.kind} {data.name!r} has no key"
             hint = f'state is per key: @record(key="...") above class {data.record.name}'
             yield Problem("service.no-key", text, hint, service.place)
     for one, other in combinations(service.reads, 2):
         if one.topic.partitions != other.topic.partitions:
+            counts = f"{one.topic.partitions} and {other.topic.partitions}"
             text = (
-                f"service {service.name!r} keeps state over {one.name!r} and {other.name!r}, "
-                f"which have {one.topic.partitions} and {other.topic.partitions} partitions"
+                f"{service.kind} {service.name!r} keeps state over {one.name!r} and "
+                f"{other.name!r}, which have {counts} partitions"
             )
             hint = "a key must be in one task: give both the same number of partitions"
             yield Problem("service.partitions", text, hint, service.place)

@@ -63,6 +63,10 @@ CATALOGUE: Mapping[str, str] = {
     "standby_records": "changelog records that copies of other workers' state have read",
     "state_keys": "values that the state of a service holds, of state on disk about",
     "state_timers": "timers that are set",
+    "actors": "actors that are in memory",
+    "actors_started_total": "actors that received their first message, or began anew",
+    "actors_waked_total": "actors that came back into memory for a message or a timer",
+    "actors_passivated_total": "actors that left memory because they were idle",
     "state_records": "records that the panes of a service are kept in",
 }
 """Every series there is, without the prefix, and what it says."""

@@ -13,7 +13,7 @@ from penstock.core.graph.state import CallScope, Opening
 from penstock.core.graph.timer import Timers
 from penstock.services.state.states import States
 
-__all__ = ["Calls", "bind_calls", "make_subject"]
+__all__ = ["Calls", "bind_calls", "make_subject", "wanted"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +54,8 @@ def bind_calls(subject: Any, states: States, here: CallScope) -> Calls:
     definition = read_definition(subject)
     given, timers = states.handles(here), states.timers_handle(here)
     return Calls(
-        process=_bound(process, _wanted(definition.process, given, timers)),
-        on_timer=_bound(on_timer, _wanted(definition.on_timer, given, timers))
+        process=_bound(process, wanted(definition.process, given, timers)),
+        on_timer=_bound(on_timer, wanted(definition.on_timer, given, timers))
         if on_timer is not None and definition.on_timer is not None
         else None,
         open=method(subject, "open"),
@@ -63,9 +63,8 @@ def bind_calls(subject: Any, states: States, here: CallScope) -> Calls:
     )
 
 
-def _wanted(
-    signature: Signature, given: Mapping[str, Any], timers: Timers | None
-) -> dict[str, Any]:
+def wanted(signature: Signature, given: Mapping[str, Any], timers: Timers | None) -> dict[str, Any]:
+    """Return the states and timers that a method asks for, by its names for them."""
     wanted = {spec.name: given[spec.name] for spec in signature.states}
     if signature.timers:
         wanted[signature.timers] = timers

@@ -21,7 +21,7 @@ from penstock.core.graph.parts import Service
 from penstock.core.graph.state import CallScope
 from penstock.core.graph.timer import TimerTime
 from penstock.errors import DataError, PenstockError, UserCodeError
-from penstock.services.step.calls import Calls, bind_calls
+from penstock.services.step.calls import Calls
 from penstock.services.step.lanes import AFTER, RECORD, Item, Lane, Lanes, Place
 from penstock.services.step.outputs import Send
 from penstock.services.step.reactions import Hold
@@ -354,7 +354,7 @@ class AsyncStep(Step):
 
     def _frame(self) -> _Frame:
         here = CallScope()
-        return _Frame(here, bind_calls(self._subject, self.states, here))
+        return _Frame(here, self._bound(here))
 
 
 def _offset(item: Item) -> int:

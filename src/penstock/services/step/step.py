@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.backbone.client.logrecord import RawRecord
 from penstock.core.graph.data import Table
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.parts import Service
+from penstock.core.graph.parts import Actor, Service
 from penstock.core.graph.state import CallScope, Context, Opening
 from penstock.core.graph.timer import TimerTime
 from penstock.core.instants import EPOCH, LAST_MICROS, instant, micros
@@ -23,7 +23,8 @@ from penstock.errors import DataError, PenstockError, TransientError
 from penstock.services.state.eventtime import TaskEventTime
 from penstock.services.state.states import States
 from penstock.services.state.timers import Due, TimerQueue
-from penstock.services.step.calls import bind_calls, make_subject
+from penstock.services.step.actors import Actors
+from penstock.services.step.calls import Calls, bind_calls, make_subject
 from penstock.services.step.deadletters import DeadLetters
 from penstock.services.step.outputs import Outputs, Send
 from penstock.services.step.reactions import Hold, Reactions
@@ -64,7 +65,9 @@ class Step:
     ) -> None:
         # Where nothing waits for event time its tasks may lack partitions of some streams.
         self._event_time = TaskEventTime(service.reads if service.timed else (), waits=waits)
-        self._timers = TimerQueue(self._event_time, clock=clock) if service.timed else None
+        self._timers = (
+            TimerQueue(self._event_time, clock=clock, shelf=shelf) if service.timed else None
+        )
         self._changelog = graph.changelog(service).name
         self.states = States(
             service.states,
@@ -86,14 +89,15 @@ class Step:
         self._tables = {data.topic.name for data in service.reads if isinstance(data, Table)}
         self._reactions = Reactions(service, clock=clock)
         self.retries = self._reactions.retries
+        self._actors = Actors(service, clock=clock) if isinstance(service, Actor) else None
         try:
-            self._subject = make_subject(service)
+            self._subject = None if self._actors else make_subject(service)
         except BaseException as error:
             if not is_users(error):
                 raise
             place = Coordinates(service.reads[0].topic.name, -1, -1)
             raise self._reactions.blame(error, place, doing="cannot be made: it ") from error
-        self._calls = bind_calls(self._subject, self.states, self._here)
+        self._calls = self._bound(self._here)
         self._held_until: datetime | None = None
         self._left = False
         """Whether the time was up behind a timer, or behind what has made one due."""
@@ -109,6 +113,8 @@ class Step:
     def facts(self) -> dict[str, int]:
         """Return how many values, and timers, there are."""
         facts = {"keys": len(self.states)} if self._service.keeps_state else {}
+        if self._actors is not None:
+            facts |= self._actors.facts()
         return facts if self._timers is None else facts | {"timers": len(self._timers)}
 
     def event_times(self) -> EventTimes:
@@ -152,12 +158,15 @@ class Step:
         if expiry is not None:
             # What has expired is not seen any more; forgetting it need not be prompt.
             expiry += _SWEEP_INTERVAL - expiry % _SWEEP_INTERVAL
-        found = [at for at in (first, expiry) if at is not None]
+        rests_at = None if self._actors is None else self._actors.rests_at
+        found = [at for at in (first, expiry, rests_at) if at is not None]
         return instant(min(LAST_MICROS, *found)) if found else None
 
     def tick(self, send: Send) -> bool:
         """Let the timers go off that are due, and forget what has expired."""
         now = micros(self._clock())
+        if self._actors is not None:
+            self._actors.rest(now)
         self._event_time.look(self._clock)
         fired = self._fire("event", self._event_time.micros, send)
         if not self._out_of_time():
@@ -227,6 +236,12 @@ class Step:
                     self._left = True
         self._count(passed, filtered, written)
         return hold
+
+    def _bound(self, here: CallScope) -> Calls:
+        """Return what to call of the user's code, pointing where ``here`` does."""
+        if self._actors is not None:
+            return self._actors.bind(self.states, here)
+        return bind_calls(self._subject, self.states, here)
 
     def _done(self, result: Any) -> Any:
         """Return what a call of the user's code came to, outside of the loop over records."""
