@@ -12,7 +12,7 @@ from penstock.core.graph.parts import Service
 from penstock.core.records.codec import JsonCodec
 from penstock.core.rules.check import verified
 from penstock.services.state.codec import MARKER_KEY
-from penstock.services.state.timers import EVENT_TIME_KEY
+from penstock.services.state.timing.queue import EVENT_TIME_KEY
 from penstock.testing.clock import ManualClock
 from penstock.testing.engine import MemoryEngine
 from penstock.testing.memorylog import MemoryLog

@@ -9,7 +9,7 @@ from penstock.services.state.eventtime import TaskEventTime
 from penstock.services.state.notes import LAYOUT_KEY, POSITIONS_KEY
 from penstock.services.state.shelf import open_shelf
 from penstock.services.state.states import StateCopy, States
-from penstock.services.state.timers import TimerQueue
+from penstock.services.state.timing.queue import TimerQueue
 from penstock.testing.clock import ManualClock
 
 TOTAL = StateSpec("total", int)

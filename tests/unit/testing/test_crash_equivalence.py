@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from penstock.services.state.eventtime import TaskEventTime
-from penstock.services.state.timers import TimerQueue
+from penstock.services.state.timing.queue import TimerQueue
 
 EQUIVALENCE = Path(__file__).parents[2] / "equivalence"
 kit = SimpleNamespace(**runpy.run_path(str(EQUIVALENCE / "crashes.py")))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from penstock.services.state.expiries import ShelvedExpiries
     from penstock.services.state.shelf import Shelf
-    from penstock.services.state.shelvedtimers import ShelvedTimers
+    from penstock.services.state.timing.shelved import ShelvedTimers
 
 __all__ = ["Saving"]
 

@@ -14,11 +14,11 @@ from penstock.services.state.layout import Layout
 from penstock.services.state.mapcells import MapCells, make_cells
 from penstock.services.state.notes import LAYOUT_KEY, NOTE_KEYS, Notes
 from penstock.services.state.saving import Saving
-from penstock.services.state.timers import EVENT_TIME_KEY, TimerQueue, time_of
+from penstock.services.state.timing.queue import EVENT_TIME_KEY, TimerQueue, time_of
 
 if TYPE_CHECKING:
     from penstock.services.state.shelf import Shelf
-    from penstock.services.state.shelvedtimers import ShelvedTimers
+    from penstock.services.state.timing.shelved import ShelvedTimers
 
 __all__ = ["StateCopy", "States"]
 
@@ -222,6 +222,6 @@ def _shelved(timers: TimerQueue | None) -> "ShelvedTimers | None":
     """Return the timers that are on a shelf; None: there are none."""
     if timers is None:
         return None
-    from penstock.services.state.shelvedtimers import ShelvedTimers
+    from penstock.services.state.timing.shelved import ShelvedTimers
 
     return timers.store if isinstance(timers.store, ShelvedTimers) else None

@@ -8,7 +8,7 @@ from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Service
 from penstock.core.records.deadletter import Coordinates, dead_letter_headers
 from penstock.errors import PenstockError
-from penstock.services.state.timers import Due, timer_json
+from penstock.services.state.timing.queue import Due, timer_json
 from penstock.services.step.outputs import Send
 from penstock.services.usererrors import coordinates_of
 

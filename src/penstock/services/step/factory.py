@@ -15,7 +15,7 @@ from penstock.services.state.machine import MachineState
 from penstock.services.state.notes import Notes
 from penstock.services.state.panes import PaneState
 from penstock.services.state.states import StateCopy
-from penstock.services.state.timers import TimerQueue
+from penstock.services.state.timing.queue import TimerQueue
 from penstock.services.step.concurrent import AsyncStep
 from penstock.services.step.operators import OperatorStep
 from penstock.services.step.outputs import Send

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from penstock.backbone.client.logrecord import RawRecord
 from penstock.core.graph.timer import TimerTime
 from penstock.errors import DataError
-from penstock.services.state.timers import Due, TimerQueue
+from penstock.services.state.timing.queue import Due, TimerQueue
 from penstock.services.step.outputs import Sent
 
 __all__ = ["AFTER", "BEFORE", "RECORD", "Item", "Lane", "Lanes", "Place"]

@@ -22,7 +22,7 @@ from penstock.core.status.eventtimes import EventTimes
 from penstock.errors import DataError, PenstockError, TransientError
 from penstock.services.state.eventtime import TaskEventTime
 from penstock.services.state.states import States
-from penstock.services.state.timers import Due, TimerQueue
+from penstock.services.state.timing.queue import Due, TimerQueue
 from penstock.services.step.actors import Actors
 from penstock.services.step.calls import Calls, bind_calls, make_subject
 from penstock.services.step.deadletters import DeadLetters

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from penstock.core.graph.state import CallScope
 from penstock.core.instants import micros
-from penstock.services.state import shelvedtimers
 from penstock.services.state.eventtime import TaskEventTime
 from penstock.services.state.shelf import open_shelf
 from penstock.services.state.states import States
-from penstock.services.state.timers import TimerQueue
+from penstock.services.state.timing import shelved
+from penstock.services.state.timing.queue import TimerQueue
 
 NOW_AT = datetime(2026, 1, 1, tzinfo=UTC)
 KEYS = [b"", b"a", b"a\x00", b"a\x00b", b"\xff", b"b"]
@@ -53,8 +53,8 @@ class Subject:
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(shelvedtimers, "WINDOW", 3)
-    monkeypatch.setattr(shelvedtimers, "CACHED_TIMERS", 4)
+    monkeypatch.setattr(shelved, "WINDOW", 3)
+    monkeypatch.setattr(shelved, "CACHED_TIMERS", 4)
 
 
 ACTIONS = st.lists(
@@ -73,8 +73,8 @@ ACTIONS = st.lists(
 def test_on_disk_and_in_memory_the_same_timers_go_off(tmp_path_factory, actions):
     path = tmp_path_factory.mktemp("timers") / "0"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shelvedtimers, "WINDOW", 3)
-        patch.setattr(shelvedtimers, "CACHED_TIMERS", 4)
+        patch.setattr(shelved, "WINDOW", 3)
+        patch.setattr(shelved, "CACHED_TIMERS", 4)
         compare(path, actions)
 
 
@@ -136,8 +136,8 @@ def compare(path, actions):
     )
 )
 def test_entries_stand_on_the_disk_in_the_order_in_which_timers_go_off(entries):
-    packed = sorted(shelvedtimers._packed(each) for each in entries)
-    assert [shelvedtimers._unpacked(each) for each in packed] == sorted(entries)
+    packed = sorted(shelved._packed(each) for each in entries)
+    assert [shelved._unpacked(each) for each in packed] == sorted(entries)
 
 
 def test_timers_that_were_given_to_be_taken_later_are_not_given_twice(tmp_path, small):
@@ -184,7 +184,7 @@ def test_timers_on_a_disk_take_no_memory_for_each_key(tmp_path):
         tracemalloc.stop()
     assert len(subject.queue) == 120_000
     assert after - before < 3_000_000  # in memory, 60,000 of them take 24 MB
-    assert len(vars(subject.queue.store)["_known"]) <= shelvedtimers.CACHED_TIMERS
+    assert len(vars(subject.queue.store)["_known"]) <= shelved.CACHED_TIMERS
     last = -1
     for _ in range(12_000):
         due = subject.pop(10_000)

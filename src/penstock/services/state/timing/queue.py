@@ -16,7 +16,7 @@ from penstock.core.graph.timer import Timer, TimerTime
 from penstock.core.instants import FIRST_MICROS, LAST_MICROS, instant, micros
 from penstock.services.state.codec import check_size
 from penstock.services.state.eventtime import TaskEventTime
-from penstock.services.state.timerstores import (
+from penstock.services.state.timing.stores import (
     TIMER_PREFIXES,
     HeldTimers,
     Kept,
@@ -78,7 +78,7 @@ class TimerQueue:
         self.store: TimerStore = HeldTimers()
         """Where they are."""
         if shelf is not None:
-            from penstock.services.state.shelvedtimers import ShelvedTimers
+            from penstock.services.state.timing.shelved import ShelvedTimers
 
             self.store = ShelvedTimers(shelf)
         self._changed: set[TimerId] = set()

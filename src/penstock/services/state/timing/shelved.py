@@ -13,7 +13,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from penstock.core.graph.timer import TimerTime
-from penstock.services.state.timerstores import (
+from penstock.services.state.timing.stores import (
     TIMER_PREFIXES,
     Entry,
     Kept,
