@@ -1,0 +1,1 @@
+"""The anomaly detection application."""
