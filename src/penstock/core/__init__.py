@@ -8,6 +8,7 @@ rules        what `penstock check` verifies
 graph        the application as a value: data, parts, and how records flow
 rollup       windowed aggregations as declared, and made ready for every engine
 derived      streams of conditions and fields, merged, repartitioned, each record once
+patterns     patterns over time: this, then that, within a time
 operators    what joins, patterns and the like are to every engine
 live         live queries: filters, orders, results that keep themselves current
 aggregates   counts, sums, quantiles...: all that engines know of each in one module

@@ -5,7 +5,7 @@ tree. Spark runs the tree natively (``penstock.pipelines.spark.expressions``), e
 compiled Python function. docs/expressions.md states the language and its meaning.
 """
 
-from penstock.core.expression.compile import compile_predicate, compile_row
+from penstock.core.expression.compile import compile_predicate, compile_row, compile_step
 from penstock.core.expression.fault import Fault
 from penstock.core.expression.parse import examine, from_json, parse
 from penstock.core.expression.tree import Expression
@@ -15,6 +15,7 @@ __all__ = [
     "Fault",
     "compile_predicate",
     "compile_row",
+    "compile_step",
     "examine",
     "from_json",
     "parse",

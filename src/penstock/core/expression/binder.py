@@ -1,5 +1,6 @@
 """Syntax to a typed tree: names found in the schema, every type checked, all faults collected."""
 
+from collections.abc import Mapping
 from difflib import get_close_matches
 from itertools import islice
 
@@ -10,6 +11,13 @@ from penstock.core.expression.fault import Fault
 from penstock.core.expression.functions import CASTS, FUNCTIONS, OPERATORS
 from penstock.core.expression.literals import TYPES
 from penstock.core.expression.rules import OPERATOR_RULES, choose, comparison
+from penstock.core.expression.taken import (
+    TAKEN_FUNCTIONS,
+    StepRecords,
+    about_step,
+    one_taken,
+    several_taken,
+)
 from penstock.core.expression.tree import Field, Literal, Member, Node, walk
 from penstock.core.expression.types import (
     BIGINT,
@@ -49,10 +57,14 @@ _NEVER = {
 
 
 class Binder:
-    """Makes the tree of one expression; ``faults`` holds what is wrong with it."""
+    """Makes the tree of one expression; ``faults`` holds what is wrong with it.
 
-    def __init__(self, schema: Schema) -> None:
+    ``steps`` are those of a pattern that the expression may refer to, by name.
+    """
+
+    def __init__(self, schema: Schema, steps: Mapping[str, StepRecords] | None = None) -> None:
         self._schema = schema
+        self._steps = steps or {}
         self.faults: list[Fault] = []
 
     def whole(self, found: syntax.Syntax, expect: FieldType | None) -> Node | None:
@@ -88,8 +100,7 @@ class Binder:
                 field = _field(self._schema, name)
                 return Field(field.name, from_field_type(field.type), field.nullable)
             case syntax.Member(of=of, name=name):
-                node = self._bind(of)
-                return node and _member(node, name)
+                return self._member(found, of, name)
             case syntax.Item(of=of, index=index):
                 return self._call("[]", (of, index))
             case syntax.Cast(operand=operand, type=type_):
@@ -99,6 +110,41 @@ class Binder:
                 return self._case(found)
             case syntax.Call(name=name, arguments=arguments):
                 return self._call(OPERATORS.get(name, name), arguments)
+
+    def _member(self, found: syntax.Syntax, of: syntax.Syntax, name: str) -> Node | None:
+        if (step := self._step(of)) is not None:
+            return self._one_taken(step, name, found)
+        node = self._bind(of)
+        return node and _member(node, name)
+
+    def _step(self, of: syntax.Syntax) -> str | None:
+        """Return the step of a pattern that a name stands for; fields of the record go first."""
+        if isinstance(of, syntax.Name) and of.name in self._steps:
+            return None if self._schema.field(of.name) else of.name
+        return None
+
+    def _one_taken(self, step: str, name: str, spot: syntax.Syntax) -> Node | None:
+        field = syntax.Name(name=name, start=spot.start, end=spot.end)
+        node = self._in_step(step, field)
+        return node and one_taken(step, self._steps[step], node)
+
+    def _several_taken(self, name: str, argument: syntax.Syntax) -> Node | None:
+        found = about_step(argument, self._steps)
+        if found is None:
+            example = f"{name}({next(iter(self._steps))}.field)"
+            raise RuleError(f"{name} takes a field of a step", f"{example}, for example")
+        step, rest = found
+        node = None if rest is None else self._in_step(step, rest)
+        if rest is not None and node is None:
+            return None
+        return several_taken(name, step, self._steps[step], node)
+
+    def _in_step(self, step: str, found: syntax.Syntax) -> Node | None:
+        """Return the tree of a part that is about the records of a step."""
+        inner = Binder(self._steps[step].schema)
+        node = inner._bind(found)
+        self.faults += inner.faults
+        return node
 
     def _case(self, found: syntax.Case) -> Node | None:
         subject = self._bind(found.subject) if found.subject else None
@@ -113,6 +159,8 @@ class Binder:
         return choose(tuple(pairs), otherwise, what="CASE")
 
     def _call(self, name: str, arguments: tuple[syntax.Syntax, ...]) -> Node | None:
+        if self._steps and name in TAKEN_FUNCTIONS and len(arguments) == 1:
+            return self._several_taken(name, arguments[0])
         nodes = tuple(node for node in map(self._bind, arguments) if node is not None)
         if name not in RULES and name not in FUNCTIONS and name not in CASTS:
             raise _unknown_function(name)

@@ -1,17 +1,17 @@
 """An expression to a Python function, compiled once."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import repeat
 from typing import Any
 
 from penstock.core.expression.emit import Emitter
-from penstock.core.expression.tree import Expression
+from penstock.core.expression.tree import Expression, Taken
 from penstock.core.expression.types import BOOLEAN, VOID
 from penstock.core.expression.values import numbers, strictmath, texts, times
 from penstock.errors import DataError, DefinitionError, Problem
 
-__all__ = ["compile_predicate", "compile_row"]
+__all__ = ["compile_predicate", "compile_row", "compile_step"]
 
 RUNTIME: dict[str, Any] = {
     **{
@@ -46,12 +46,28 @@ def compile_predicate(expression: Expression) -> Callable[[Any], bool]:
     return _compile(expression, predicate=True)
 
 
-def _compile(expression: Expression, *, predicate: bool = False) -> Callable[[Any], Any]:
-    emitter = Emitter()
+def compile_step(
+    expression: Expression, taken: Sequence[Taken], *, predicate: bool = False
+) -> Callable[[Any, Any], Any]:
+    """Return the function from a record, and what steps have taken, to the expression's value.
+
+    Its second argument is a sequence of values, one for each of ``taken``.
+    """
+    return _compile(expression, predicate=predicate, taken=taken, parameters="r, taken")
+
+
+def _compile(
+    expression: Expression,
+    *,
+    predicate: bool = False,
+    taken: Sequence[Taken] = (),
+    parameters: str = "r",
+) -> Callable[..., Any]:
+    emitter = Emitter(taken)
     body = emitter.body(expression.root, predicate=predicate)
     indented = "\n".join(f"        {line}" for line in body.split("\n"))
     source = (
-        f"def evaluate(r):\n    try:\n{indented}\n    except ERRORS as error:\n"
+        f"def evaluate({parameters}):\n    try:\n{indented}\n    except ERRORS as error:\n"
         f"        raise failure(error) from error\n"
     )
 
@@ -62,5 +78,5 @@ def _compile(expression: Expression, *, predicate: bool = False) -> Callable[[An
     scope = {**RUNTIME, **emitter.constants, "ERRORS": _ERRORS, "failure": failure}
     # The source is made from a checked tree: names are quoted, values are constants or their repr.
     exec(compile(source, "<expression>", "exec"), scope)  # noqa: S102
-    found: Callable[[Any], Any] = scope["evaluate"]
+    found: Callable[..., Any] = scope["evaluate"]
     return found

@@ -6,13 +6,13 @@ whether it is true, and one whether it is false: a predicate then needs no third
 
 import keyword
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from decimal import Decimal as DecimalValue
 from typing import Any, ClassVar
 
 from penstock.core.expression.operations import OPERATIONS, Operation
-from penstock.core.expression.tree import Call, Field, Literal, Member, Node
+from penstock.core.expression.tree import Call, Field, Literal, Member, Node, Taken
 from penstock.core.expression.types import BOOLEAN, DOUBLE, Decimal
 from penstock.core.matching.matching import PLAIN_LIKE, like_matcher, searcher
 
@@ -47,10 +47,15 @@ _LITERAL_LEFT = {"less": "not {0} >= {1}", "less_or_equal": "not {0} > {1}"}
 
 
 class Emitter:
-    """Writes the source of one tree; statements, constants and fields collect beside it."""
+    """Writes the source of one tree; statements, constants and fields collect beside it.
 
-    def __init__(self) -> None:
+    ``taken`` says at which place of the list ``taken`` the value of each step of a pattern is.
+    """
+
+    def __init__(self, taken: Sequence[Taken] = ()) -> None:
         self._fields: dict[str, str] = {}
+        self._places = taken
+        self._taken: dict[int, str] = {}
         self._count = 0
         self._statements: list[str] = []
         self.constants: dict[str, Any] = {}
@@ -60,8 +65,10 @@ class Emitter:
         result = self._true(root) if predicate else self._value(root)
         lines = [*self._statements, f"return {result}"]
         reads = []
-        for field, name in self._fields.items():
-            read, word = _access("r", field), re.compile(rf"\b{name}\b")
+        read_from = [(_access("r", field), name) for field, name in self._fields.items()]
+        read_from += [(f"taken[{place}]", name) for place, name in self._taken.items()]
+        for read, name in read_from:
+            word = re.compile(rf"\b{name}\b")
             if sum(len(word.findall(line)) for line in lines) == 1:
                 lines = [word.sub(lambda _, read=read: read, line) for line in lines]  # type: ignore[misc]
             else:
@@ -78,6 +85,9 @@ class Emitter:
             case Member(of, name):
                 guards, (source,) = self._guarded((of,))
                 return _guard(guards, _access(source, name))
+            case Taken():
+                place = self._places.index(node)
+                return self._taken.setdefault(place, f"g{place}")
             case Call():
                 node = _plainer(node)
                 form = self._FORMS.get(node.name)

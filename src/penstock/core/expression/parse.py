@@ -1,10 +1,12 @@
 """From text to expression, or to everything that is wrong with it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from penstock.core.expression.binder import Binder
 from penstock.core.expression.fault import Fault, FaultError, definition_error
 from penstock.core.expression.grammar import read
+from penstock.core.expression.taken import StepRecords
 from penstock.core.expression.tree import Expression
 from penstock.core.records.schema import FieldType, Schema
 
@@ -25,10 +27,17 @@ def parse(text: str, schema: Schema, *, expect: FieldType | None = None) -> Expr
 
 
 def examine(
-    text: str, schema: Schema, *, expect: FieldType | None = None
+    text: str,
+    schema: Schema,
+    *,
+    expect: FieldType | None = None,
+    steps: Mapping[str, StepRecords] | None = None,
 ) -> Expression | tuple[Fault, ...]:
-    """Return the expression, or what is wrong with the text."""
-    binder = Binder(schema)
+    """Return the expression, or what is wrong with the text.
+
+    With ``steps`` it may refer to what steps of a pattern have taken: ``sum(start.price)``.
+    """
+    binder = Binder(schema, steps)
     try:
         root = binder.whole(read(text), expect)
     except FaultError as error:

@@ -1,4 +1,4 @@
-"""The typed tree of an expression: four kinds of node, frozen and comparable.
+"""The typed tree of an expression: five kinds of node, frozen and comparable.
 
 A tree is made only by the binder, which has checked every type in it; each call names one entry
 of the table of operations, which says how Python and Spark carry it out.
@@ -9,11 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
+from typing import Literal as OneOf
 
 from penstock.core.expression.types import Type, to_field_type
 from penstock.core.records.schema import FieldType, Schema
 
-__all__ = ["Call", "Expression", "Field", "Literal", "Member", "Node", "walk"]
+__all__ = [
+    "Call",
+    "Expression",
+    "Field",
+    "Literal",
+    "Member",
+    "Node",
+    "Taken",
+    "TakenFunction",
+    "walk",
+]
+
+TakenFunction = OneOf["count", "sum", "min", "max", "first", "last"]
+"""What becomes of the values of several records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +84,19 @@ class Call:
     nullable: bool
 
 
-Node: TypeAlias = Literal | Field | Member | Call
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What the records that a step of a pattern has taken come to: ``sum(step.field)``."""
+
+    function: TakenFunction
+    step: str
+    of: Node | None
+    """The value of each of these records; None: they are counted themselves."""
+    type: Type
+    nullable: bool
+
+
+Node: TypeAlias = Literal | Field | Member | Call | Taken
 
 
 def walk(node: Node) -> Iterator[Node]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from penstock.core.expression import Expression
 from penstock.core.expression.operations import APART, OPERATIONS, Operation
-from penstock.core.expression.tree import Call, Field, Literal, Member, Node, walk
+from penstock.core.expression.tree import Call, Field, Literal, Member, Node, Taken, walk
 from penstock.core.expression.types import BIGINT, VOID
 from penstock.core.expression.values.times import days_of
 from penstock.core.instants import micros
@@ -57,6 +57,8 @@ def _sql(node: Node) -> str:
             return f"{_sql(of)}.`{name}`"
         case Call():
             return _call(node)
+        case Taken():
+            raise TypeError(f"only patterns know what the step {node.step!r} has taken")
 
 
 def _call(node: Call) -> str:

@@ -1,0 +1,182 @@
+"""The state of one key: begun matches, each at its point, and matches that are held back.
+
+Begun matches share their records: each record that was taken is a link to the one before it, so
+that a thousand matches that begin alike keep their beginning once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from penstock.core.panes.times import NEVER
+from penstock.core.patterns.automaton import Automaton, Point
+from penstock.core.patterns.events import Event, EventCodec
+
+__all__ = ["Begun", "KeyState", "Link", "Match", "pack_state", "unpack_state"]
+
+
+class Link(NamedTuple):
+    """A record that was taken, by which step, after which other one."""
+
+    event: Event
+    step: int
+    before: Link | None
+
+
+class Match(NamedTuple):
+    """What was found: a match, or a begun one whose time is over."""
+
+    last: Link
+    time: int
+    kind: Literal["match", "time-out"] = "match"
+
+    def path(self) -> list[Link]:
+        """Return its records, the first one first."""
+        return path_of(self.last)
+
+
+class Begun:
+    """A begun match."""
+
+    __slots__ = ("alive", "deadline", "first", "last", "point", "reported", "values")
+
+    def __init__(
+        self,
+        point: Point,
+        last: Link,
+        first: Event,
+        *,
+        alive: int,
+        deadline: int,
+        values: tuple[Any, ...],
+        reported: bool,
+    ) -> None:
+        self.point = point
+        self.last = last
+        self.first = first
+        self.alive = alive
+        """The threads that still wait, as bits."""
+        self.deadline = deadline
+        """The time at which those of them that are limited end."""
+        self.values = values
+        """What its steps have taken, as conditions ask for it."""
+        self.reported = reported
+        """Whether it is a match as it stands."""
+
+    def copy(self) -> Begun:
+        """Return the same to go on with apart."""
+        return Begun(
+            self.point,
+            self.last,
+            self.first,
+            alive=self.alive,
+            deadline=self.deadline,
+            values=self.values,
+            reported=self.reported,
+        )
+
+
+@dataclass(slots=True)
+class KeyState:
+    """Everything that was begun for one key."""
+
+    fresh: list[Begun] = field(default_factory=list)
+    """Those whose last record is the newest: for them the next one is the very next one."""
+    waiting: dict[Point, list[Begun]] = field(default_factory=dict)
+    held: list[Match] = field(default_factory=list)
+    """Matches that an earlier begun one may discard."""
+    deadline: int = NEVER
+    """The first time at which something ends, or an earlier one."""
+
+    def begun(self) -> Iterator[Begun]:
+        """Yield everything that was begun."""
+        yield from self.fresh
+        for each in self.waiting.values():
+            yield from each
+
+    def count(self) -> int:
+        """Return how many begun and held matches there are."""
+        return len(self.fresh) + sum(map(len, self.waiting.values())) + len(self.held)
+
+    def copy(self) -> KeyState:
+        """Return the same to go on with apart."""
+        return KeyState(
+            [each.copy() for each in self.fresh],
+            {point: [each.copy() for each in found] for point, found in self.waiting.items()},
+            list(self.held),
+            self.deadline,
+        )
+
+
+def path_of(last: Link) -> list[Link]:
+    """Return linked records, the first one first."""
+    found = []
+    link: Link | None = last
+    while link is not None:
+        found.append(link)
+        link = link.before
+    return found[::-1]
+
+
+def pack_state(state: KeyState, codec: EventCodec) -> list[Any]:
+    """Return the state of a key as plain data, each record and each link in it once."""
+    events: dict[int, int] = {}
+    links: dict[int, int] = {}
+    kept_events: list[Any] = []
+    kept_links: list[Any] = []
+
+    def keep(last: Link) -> int:
+        new: list[Link] = []
+        link: Link | None = last
+        while link is not None and id(link) not in links:
+            new.append(link)
+            link = link.before
+        for link in reversed(new):
+            if id(link.event) not in events:
+                events[id(link.event)] = len(kept_events)
+                kept_events.append(link.event.pack(codec))
+            before = -1 if link.before is None else links[id(link.before)]
+            links[id(link)] = len(kept_links)
+            kept_links.append((events[id(link.event)], link.step, before))
+        return links[id(last)]
+
+    def row(begun: Begun) -> tuple[Any, ...]:
+        place = keep(begun.last)
+        return (begun.point.position, place, begun.alive, begun.deadline, begun.reported)
+
+    fresh = [row(each) for each in state.fresh]
+    waiting = [row(each) for found in state.waiting.values() for each in found]
+    held = [(keep(match.last), match.time, match.kind) for match in state.held]
+    return [kept_events, kept_links, fresh, waiting, held, state.deadline]
+
+
+def unpack_state(kept: list[Any], codec: EventCodec, automaton: Automaton, values: Any) -> KeyState:
+    """Return the state that plain data holds; ``values`` gives what a path comes to."""
+    kept_events, kept_links, fresh, waiting, held, deadline = kept
+    events = [codec.unpack(each) for each in kept_events]
+    links: list[Link] = []
+    for event, step, before in kept_links:
+        links.append(Link(events[event], step, None if before < 0 else links[before]))
+
+    def begun(row: list[Any]) -> Begun:
+        position, place, alive, deadline, reported = row
+        path = path_of(links[place])
+        point = automaton.after(tuple((index, times) for index, times in position))
+        return Begun(
+            point,
+            links[place],
+            path[0].event,
+            alive=alive,
+            deadline=deadline,
+            values=values(path),
+            reported=reported,
+        )
+
+    state = KeyState([begun(row) for row in fresh], deadline=deadline)
+    for row in waiting:
+        found = begun(row)
+        state.waiting.setdefault(found.point, []).append(found)
+    state.held = [Match(links[place], time, kind) for place, time, kind in held]
+    return state
