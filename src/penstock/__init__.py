@@ -10,8 +10,10 @@ from penstock.core.derived.merging import merge
 from penstock.core.graph.data import Output, delete, feedback, send
 from penstock.core.graph.parts import micro_batch, real_time
 from penstock.core.graph.policy import on_error, retry
+from penstock.core.graph.rows import Rows
 from penstock.core.graph.state import Context, ListState, MapState, Opening, State, ttl
 from penstock.core.graph.timer import Timer, Timers
+from penstock.core.operators.broadcast import broadcast
 from penstock.core.records.days import day
 from penstock.core.records.eventtime import EventTime
 from penstock.core.records.record import record
@@ -25,9 +27,11 @@ __all__ = [
     "MapState",
     "Opening",
     "Output",
+    "Rows",
     "State",
     "Timer",
     "Timers",
+    "broadcast",
     "day",
     "delete",
     "feedback",

@@ -97,6 +97,8 @@ class WordCount:
             total.set(total.get(0) + word.weight)
             return Count(word.word, total.get(0))
 
+        once = self.words.deduplicate(by="weight", within="1h")
+        self.once = self.app.stream(f"{name}.once", once, on="services")
         self.split, self.count, self.remind, self.ask = split, count, Remind, ask
 
     @property

@@ -6,8 +6,9 @@ import pytest
 
 PUBLIC = {
     "penstock": (
-        "App Context EventTime ListState MapState Opening Output State Timer Timers day delete"
-        " feedback limits merge micro_batch on_error real_time record retry send ttl"
+        "App Context EventTime ListState MapState Opening Output Rows State Timer Timers"
+        " broadcast day delete feedback limits merge micro_batch on_error real_time record retry"
+        " send ttl"
     ),
     "penstock.windows": "accumulating counted discarding everything fixed retracting sessions sliding",
     "penstock.triggers": (

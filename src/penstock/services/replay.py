@@ -14,6 +14,7 @@ from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Service
 from penstock.core.instants import EPOCH
 from penstock.core.status.report import Counts
+from penstock.services.state.wholetables import WholeTables
 from penstock.services.step.outputs import Send
 from penstock.services.task.task import Task
 
@@ -85,7 +86,8 @@ class _Input:
 class Replay:
     """Runs one task; its partitions are read together, in the order of their timestamps.
 
-    State begins empty. ``wait`` is given the seconds that a retry is put off.
+    State begins empty; broadcast tables are as they are now. ``wait`` is given the seconds that a
+    retry is put off.
     """
 
     def __init__(
@@ -97,6 +99,7 @@ class Replay:
         delivery: ReplayDelivery,
         wait: Callable[[float], None],
         progress: Callable[[int], None] = lambda _: None,
+        tables: WholeTables | None = None,
     ) -> None:
         self._inputs = {partition: _Input(records) for partition, records in inputs.items()}
         self._now_at = EPOCH
@@ -113,6 +116,7 @@ class Replay:
             delivery=delivery,
             clock=lambda: self._now_at,
             at_end=lambda partition, offset: not self._has_come(partition, offset),
+            tables=tables,
         )
 
     def run(self, *, end_at: datetime | None = None) -> Counts:

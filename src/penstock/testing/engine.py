@@ -13,6 +13,7 @@ from penstock.services.step.tally import total
 from penstock.services.task.factory import TaskFactory
 from penstock.services.task.takeover import Takeover
 from penstock.services.task.task import Task
+from penstock.testing.followed import MemoryFollowed
 from penstock.testing.memorylog import MemoryLog
 from penstock.testing.servicelog import MemoryServiceLog
 
@@ -46,6 +47,7 @@ class MemoryEngine:
         self._auto_commit = auto_commit
         self._services = {part.name: part for part in graph.parts if isinstance(part, Service)}
         self._tasks: dict[str, list[Task]] = {}
+        self._followed: dict[str, MemoryFollowed] = {}
         self._past: dict[str, Counts] = {}
 
     def restart(self) -> None:
@@ -71,7 +73,7 @@ class MemoryEngine:
         for task in tasks:
             task.close()
         self._past[name] = self.counts(self._services[name])
-        del self._tasks[name]
+        del self._tasks[name], self._followed[name]
 
     def commit(self, service: Service | None) -> None:
         """Let a service, or each in turn, commit what it has processed."""
@@ -82,6 +84,8 @@ class MemoryEngine:
     def flow(self) -> None:
         """Let records flow through the services until nothing moves."""
         for _ in range(MAX_ROUNDS):
+            for followed in self._followed.values():
+                followed.catch_up()
             moved = [name for name, tasks in self._tasks.items() if self._round(tasks)]
             if not moved:
                 return
@@ -137,7 +141,9 @@ class MemoryEngine:
     def _start(self, service: Service) -> list[Task]:
         """Bring the tasks of a service up as a worker does, one after another."""
         log = MemoryServiceLog(self._graph, service, self._log, at=self._at)
-        factory = TaskFactory(self._graph, service, log, clock=self._clock)
+        followed = self._followed[service.name] = MemoryFollowed(service, self._log)
+        followed.catch_up()
+        factory = TaskFactory(self._graph, service, log, clock=self._clock, followed=followed)
         committed = self._log.committed(f"{self._graph.app}.{service.name}")
         starts: dict[str, dict[Partition, int]] = {}
         for data in service.reads:

@@ -24,6 +24,7 @@ from penstock.core.status.report import Counts
 from penstock.core.topic import topic_name_problem
 from penstock.errors import ConfigurationError
 from penstock.services.replay import Replay, ReplayDelivery
+from penstock.services.state.wholetables import WholeTables, whole_tables
 from penstock.services.step.tally import total
 from penstock.services.task.task import task_name
 
@@ -107,6 +108,7 @@ def rerun_service(
     refuse_existing(connection, named, label=label)
     Topics(connection).declare(list(results.values()))
     tallies: list[Counts] = []
+    tables = _read_whole(connection, service)
     with Producer(connection) as producer:
         delivery = ReplayDelivery(
             producer.send,
@@ -121,10 +123,21 @@ def rerun_service(
                 {partition: _records(connection, partition, over) for partition in partitions},
                 delivery=delivery,
                 wait=sleep,
+                tables=tables,
                 progress=lambda handled, done=done: progress(done + handled),  # type: ignore[misc]
             )
             tallies.append(several.run(end_at=_end_at(over.end)))
     return Rerun(total(*tallies), named, dead)
+
+
+def _read_whole(connection: Connection, service: Service) -> WholeTables:
+    """Return the broadcast tables of a service as they are now."""
+    tables = whole_tables(service)
+    for topic, table in tables.items():
+        for batch in LogReader(connection).batches(topic, when_trimmed="skip"):
+            for raw in batch:
+                table.apply(raw)
+    return tables
 
 
 def _tasks(connection: Connection, service: Service) -> list[list[Partition]]:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from penstock.core.declare.arguments import read_calls, read_outputs, read_policy
+from penstock.core.declare.arguments import read_calls, read_inputs, read_outputs, read_policy
 from penstock.core.declare.declarations import Declarations
 from penstock.core.graph.actor import read_actor, receiving
 from penstock.core.graph.data import Feedback, OnLog
@@ -91,13 +91,16 @@ class DeclaresActors:
         place = _place_of(definition) or caller()
         options, called = self._declared.named("actor", name, definition, place)
         plain, round_again = read_outputs(writes)
+        inputs, whole = read_inputs(reads)
         found = read_actor(definition)
         concurrency, timeout = read_calls(definition, *calls, options)
         actor = Actor(
             name=called,
             function=definition,
-            reads=self._declared.known(called, reads, place),
+            reads=self._declared.known(called, inputs, place),
             writes=self._declared.known(called, plain, place),
+            broadcasts=self._declared.known(called, whole, place),
+            rows=found.definition.rows,
             feedback=round_again,
             delivery=delivery,
             errors=read_policy(errors, options),

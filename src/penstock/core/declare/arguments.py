@@ -10,10 +10,18 @@ from penstock.core.graph.data import Feedback
 from penstock.core.graph.parts import DEFAULT_CONCURRENCY, DEFAULT_TIMEOUT, MicroBatch, RealTime
 from penstock.core.graph.policy import ErrorPolicy, Retry
 from penstock.core.graph.signature import is_async
+from penstock.core.operators.broadcast import Broadcast
 from penstock.core.options import Options
 from penstock.core.records.eventtime import IDLE_AFTER, EventTime, Follows
 
-__all__ = ["read_calls", "read_event_time", "read_outputs", "read_policy", "read_trigger"]
+__all__ = [
+    "read_calls",
+    "read_event_time",
+    "read_inputs",
+    "read_outputs",
+    "read_policy",
+    "read_trigger",
+]
 
 
 def read_event_time(given: Any, options: Options) -> EventTime:
@@ -69,6 +77,13 @@ def read_policy(given: Any, options: Options) -> ErrorPolicy:
     text = f"{shown} does not say which failures it is for"
     options.wrong("errors", text, hint, code="service.errors")
     return ErrorPolicy()
+
+
+def read_inputs(reads: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return what a service reads record by record, and the tables that it reads whole."""
+    inputs = tuple(reads) if isinstance(reads, tuple | list) else (reads,)
+    plain = tuple(each for each in inputs if not isinstance(each, Broadcast))
+    return plain, tuple(each.table for each in inputs if isinstance(each, Broadcast))
 
 
 def read_outputs(writes: Any) -> tuple[tuple[Any, ...], tuple[str, ...]]:

@@ -4,7 +4,13 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Literal, TypeVar, get_args
 
-from penstock.core.declare.arguments import read_calls, read_outputs, read_policy, read_trigger
+from penstock.core.declare.arguments import (
+    read_calls,
+    read_inputs,
+    read_outputs,
+    read_policy,
+    read_trigger,
+)
 from penstock.core.declare.declarations import Declarations
 from penstock.core.graph.data import Data, Feedback, OnLog, Stream, Table
 from penstock.core.graph.parts import (
@@ -20,6 +26,7 @@ from penstock.core.graph.parts import (
 )
 from penstock.core.graph.policy import ErrorPolicy
 from penstock.core.graph.signature import method, read_definition
+from penstock.core.operators.broadcast import Broadcast
 from penstock.core.place import caller, did_you_mean, place_of
 from penstock.errors import Problem
 
@@ -169,7 +176,7 @@ class DeclaresParts:
     def service(
         self,
         *,
-        reads: OnLog | tuple[OnLog, ...],
+        reads: OnLog | tuple[OnLog | Broadcast, ...],
         writes: OnLog | Feedback | tuple[OnLog | Feedback, ...] = (),
         name: str | None = None,
         delivery: Delivery = "exactly_once",
@@ -185,7 +192,7 @@ class DeclaresParts:
         state, timers and offsets are committed together, or not at all.
 
         Args:
-            reads: One stream or table, or several in a tuple.
+            reads: One stream or table, or several in a tuple; ``broadcast(table)`` among them.
             writes: What it may write, one or several; empty: nothing.
             name: The name of the service, its identity; by default that of the function.
             delivery: ``"exactly_once"``, ``"at_least_once"`` or ``"at_most_once"``.
@@ -200,29 +207,49 @@ class DeclaresParts:
             ...         hottest.set(reading.celsius)
             ...         return Alarm(reading.device, f"{reading.celsius} °C")
         """
+        return lambda function: self._add_service(
+            function,
+            name=name,
+            reads=reads,
+            writes=writes,
+            delivery=delivery,
+            errors=errors,
+            calls=(concurrency, timeout),
+        )
 
-        def decorate(function: Any) -> Service:
-            place = place_of(method(function)) or caller()
-            options, called = self._declared.named("service", name, function, place)
-            plain, round_again = read_outputs(writes)
-            definition = read_definition(function)
-            calls, longest = read_calls(function, concurrency, timeout, options)
-            service = Service(
-                name=called,
-                function=function,
-                reads=self._declared.known(called, reads, place),
-                writes=self._declared.known(called, plain, place),
-                feedback=round_again,
-                delivery=delivery,
-                errors=read_policy(errors, options),
-                concurrency=calls,
-                timeout=longest,
-                states=definition.states,
-                context=definition.process.context,
-                timed=definition.on_timer is not None,
-                place=place,
-            )
-            self._declared.parts.append(service)
-            return service
-
-        return decorate
+    def _add_service(
+        self,
+        function: Any,
+        *,
+        name: str | None,
+        reads: Any,
+        writes: Any,
+        delivery: Delivery,
+        errors: ErrorPolicy | None,
+        calls: tuple[int | None, str | timedelta | None],
+    ) -> Service:
+        place = place_of(method(function)) or caller()
+        options, called = self._declared.named("service", name, function, place)
+        plain, round_again = read_outputs(writes)
+        inputs, whole = read_inputs(reads)
+        definition = read_definition(function)
+        concurrency, timeout = read_calls(function, *calls, options)
+        service = Service(
+            name=called,
+            function=function,
+            reads=self._declared.known(called, inputs, place),
+            writes=self._declared.known(called, plain, place),
+            broadcasts=self._declared.known(called, whole, place),
+            rows=definition.rows,
+            feedback=round_again,
+            delivery=delivery,
+            errors=read_policy(errors, options),
+            concurrency=concurrency,
+            timeout=timeout,
+            states=definition.states,
+            context=definition.process.context,
+            timed=definition.on_timer is not None,
+            place=place,
+        )
+        self._declared.parts.append(service)
+        return service

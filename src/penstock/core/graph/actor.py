@@ -102,6 +102,7 @@ def _together(receivers: tuple[Receiver, ...]) -> Signature:
         states=tuple(dict.fromkeys(state for each in found for state in each.states)),
         context=CONTEXT if any(each.context for each in found) else None,
         timers=next((each.timers for each in found if each.timers), None),
+        rows=tuple(dict.fromkeys(rows for each in found for rows in each.rows)),
         unknown=tuple(name for each in found for name in each.unknown),
         gives=None if None in given else tuple(kind for each in given for kind in each or ()),
         unaddressed=tuple(kind for each in found for kind in each.unaddressed),

@@ -339,6 +339,8 @@ class Service(Part):
     writes: tuple[OnLog, ...]
     broadcasts: tuple[Table[Any], ...] = ()
     """Tables that each of its workers has whole."""
+    rows: tuple[tuple[str, Any], ...] = ()
+    """The parameters that take rows of these, and of which type they are."""
     feedback: tuple[str, ...] = ()
     """Names of what it writes that close a cycle on purpose."""
     delivery: Delivery = "exactly_once"

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from penstock.core.graph.data import Output
+from penstock.core.graph.rows import Rows
 from penstock.core.graph.state import Context, ListState, MapState, State, StateSpec, Ttl, ttl
 from penstock.core.graph.timer import Timers
 from penstock.core.units import UnitError, duration, duration_text
@@ -39,6 +40,8 @@ class Signature:
     states: tuple[StateSpec, ...] = ()
     context: str | None = None
     timers: str | None = None
+    rows: tuple[tuple[str, Any], ...] = ()
+    """Parameters that take the rows of a broadcast table, and of which type they are."""
     unknown: tuple[str, ...] = ()
     gives: tuple[Any, ...] | None = None
     unaddressed: tuple[Any, ...] = ()
@@ -57,6 +60,12 @@ class Definition:
     on_timer: Signature | None = None
     states: tuple[StateSpec, ...] = field(default=(), compare=False)
     """Those of both methods, each once."""
+
+    @property
+    def rows(self) -> tuple[tuple[str, Any], ...]:
+        """Return the parameters of both methods that take rows, each once."""
+        fired = self.on_timer.rows if self.on_timer else ()
+        return tuple(dict.fromkeys((*self.process.rows, *fired)))
 
 
 def method(definition: Any, name: str = "process") -> Callable[..., Any] | None:
@@ -101,7 +110,7 @@ def read_signature(function: Callable[..., Any], *, of_self: bool = False) -> Si
         hints = get_type_hints(function, include_extras=True)
     except (NameError, TypeError, ValueError) as error:
         return Signature(unreadable=str(error))
-    states, unknown, mistakes = [], [], []
+    states, unknown, mistakes, rows = [], [], [], []
     context = timers = None
     for parameter in parameters[1:]:
         hint = hints.get(parameter.name)
@@ -109,6 +118,8 @@ def read_signature(function: Callable[..., Any], *, of_self: bool = False) -> Si
             mistakes.append(mistake)
         elif spec := _state(parameter.name, hint):
             states.append(spec)
+        elif get_origin(hint) is Rows:
+            rows.append((parameter.name, get_args(hint)[0]))
         elif hint is Context:
             context = parameter.name
         elif hint is Timers:
@@ -122,6 +133,7 @@ def read_signature(function: Callable[..., Any], *, of_self: bool = False) -> Si
         states=tuple(states),
         context=context,
         timers=timers,
+        rows=tuple(rows),
         unknown=tuple(unknown),
         gives=None if given is None else tuple(each for each, _ in given),
         unaddressed=tuple(each for each, addressed in given or () if not addressed),

@@ -9,8 +9,10 @@ from typing import Any, get_args
 import msgspec
 
 from penstock.core.graph.actor import read_actor
+from penstock.core.graph.data import Table
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Actor, Delivery, Service
+from penstock.core.graph.rows import table_for
 from penstock.core.graph.signature import Definition, Signature, method, read_definition
 from penstock.core.graph.timer import Timer
 from penstock.core.options import UnreadableSpan
@@ -133,6 +135,30 @@ def _takes(service: Service, signature: Signature) -> Iterator[Problem]:
             hint = f"annotate the parameter with {' | '.join(every)}, or read another stream"
             yield Problem("service.takes", text, hint, service.place)
     yield from _unknown(service, signature, other="Context")
+    yield from _rows(service)
+
+
+def _rows(service: Service) -> Iterator[Problem]:
+    """Each parameter for rows needs a table that is read whole, and each such table a parameter."""
+    given: tuple[Any, ...] = service.broadcasts
+    for table in given:
+        if not isinstance(table, Table):
+            name = getattr(table, "name", table)
+            text = f"{service.kind} {service.name!r}: {name!r} is not a table"
+            hint = "only tables are broadcast: app.table(...)"
+            yield Problem("service.broadcast", text, hint, service.place)
+        elif not any(table is table_for(*each, service.broadcasts) for each in service.rows):
+            name = table.record.name
+            text = f"{service.kind} {service.name!r} reads {table.name!r} whole, and never uses it"
+            hint = f"add a parameter {table.name}: Rows[{name}]"
+            yield Problem("service.broadcast", text, hint, service.place)
+    for name, kind in service.rows:
+        if table_for(name, kind, service.broadcasts) is None:
+            shown = getattr(kind, "__name__", str(kind))
+            text = f"{service.kind} {service.name!r}: no table gives {name!r} its rows of {shown}"
+            hint = "read one: reads=(..., broadcast(table)); of several of one type, call the "
+            hint += "parameter like the table"
+            yield Problem("service.broadcast", text, hint, service.place)
 
 
 def _unknown(service: Service, signature: Signature, *, other: str) -> Iterator[Problem]:

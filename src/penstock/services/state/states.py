@@ -40,7 +40,9 @@ class States:
         clock: Callable[[], datetime],
         timers: TimerQueue | None = None,
         shelf: "Shelf | None" = None,
+        rows: Mapping[str, Any] | None = None,
     ) -> None:
+        self._rows = rows or {}
         self.cells = tuple(
             make_cells(spec, changelog=changelog, clock=clock, shelf=shelf) for spec in specs
         )
@@ -80,8 +82,11 @@ class States:
         return tuple(self._tables)
 
     def handles(self, here: CallScope) -> dict[str, Any]:
-        """Return what the user's code gets for each state, pointing where ``here`` does."""
-        return {cells.spec.name: cells.handle(here) for cells in self.cells}
+        """Return what the user's code gets for each state, pointing where ``here`` does.
+
+        The rows of broadcast tables are among it: they point nowhere.
+        """
+        return {cells.spec.name: cells.handle(here) for cells in self.cells} | dict(self._rows)
 
     def timers_handle(self, here: CallScope) -> Timers | None:
         """Return what the user's code gets for the timers, None where there are none."""

@@ -8,12 +8,14 @@ from functools import partial
 from typing import Any
 
 from penstock.core.graph.parts import Service
+from penstock.core.graph.rows import Rows, table_for
 from penstock.core.graph.signature import Signature, method, read_definition
 from penstock.core.graph.state import CallScope, Opening
 from penstock.core.graph.timer import Timers
 from penstock.services.state.states import States
+from penstock.services.state.wholetables import WholeTables
 
-__all__ = ["Calls", "bind_calls", "make_subject", "wanted"]
+__all__ = ["Calls", "bind_calls", "make_subject", "rows_handles", "wanted"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +48,17 @@ def make_subject(service: Service) -> Any:
         ) from error
 
 
+def rows_handles(service: Service, tables: WholeTables) -> dict[str, Rows[Any]]:
+    """Return what the user's code gets for broadcast tables, by the names of the parameters."""
+    found: dict[str, Rows[Any]] = {}
+    for name, kind in service.rows:
+        table = table_for(name, kind, service.broadcasts)
+        if table is None or table.topic.name not in tables:
+            raise TypeError(f"{service.name}: there are no rows for {name!r}")
+        found[name] = Rows(tables[table.topic.name], table.record.schema)
+    return found
+
+
 def bind_calls(subject: Any, states: States, here: CallScope) -> Calls:
     """Return what to call of the user's code, with states and timers that point to ``here``."""
     process, on_timer = method(subject), method(subject, "on_timer")
@@ -66,6 +79,7 @@ def bind_calls(subject: Any, states: States, here: CallScope) -> Calls:
 def wanted(signature: Signature, given: Mapping[str, Any], timers: Timers | None) -> dict[str, Any]:
     """Return the states and timers that a method asks for, by its names for them."""
     wanted = {spec.name: given[spec.name] for spec in signature.states}
+    wanted |= {name: given[name] for name, _ in signature.rows}
     if signature.timers:
         wanted[signature.timers] = timers
     return wanted

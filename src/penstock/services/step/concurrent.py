@@ -4,6 +4,8 @@ A batch of records is a unit: all its calls are done before anything else happen
 commit never meets a call under way, and outputs are sent in the order of the records. Within it
 calls are begun in that order as others end: one that is slow holds up nothing but the batch's end.
 A record or timer that is to be tried again holds its partition: calls behind it are made again.
+
+Long because a batch's whole way is here: how calls begin, wait for each other, fail and end.
 """
 
 import asyncio
@@ -21,6 +23,7 @@ from penstock.core.graph.parts import Service
 from penstock.core.graph.state import CallScope
 from penstock.core.graph.timer import TimerTime
 from penstock.errors import DataError, PenstockError, UserCodeError
+from penstock.services.state.wholetables import WholeTables
 from penstock.services.step.calls import Calls
 from penstock.services.step.lanes import AFTER, RECORD, Item, Lane, Lanes, Place
 from penstock.services.step.outputs import Send
@@ -76,8 +79,9 @@ class AsyncStep(Step):
         clock: Clock,
         shelf: "Shelf | None" = None,
         waits: Callable[[str], bool] = lambda _: False,
+        tables: WholeTables | None = None,
     ) -> None:
-        super().__init__(graph, service, clock=clock, shelf=shelf, waits=waits)
+        super().__init__(graph, service, clock=clock, shelf=shelf, waits=waits, tables=tables)
         policy = service.errors
         self._goes_back = not policy.process == policy.produce == "dead_letter"
         self._hold_until: datetime | None = None

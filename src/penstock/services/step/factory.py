@@ -16,6 +16,7 @@ from penstock.services.state.notes import Notes
 from penstock.services.state.panes import PaneState
 from penstock.services.state.states import StateCopy
 from penstock.services.state.timing.queue import TimerQueue
+from penstock.services.state.wholetables import WholeTables
 from penstock.services.step.concurrent import AsyncStep
 from penstock.services.step.operators import OperatorStep
 from penstock.services.step.outputs import Send
@@ -141,18 +142,19 @@ def make_step(
     clock: Clock,
     waits: Callable[[str], bool],
     shelf: "Shelf | None" = None,
+    tables: WholeTables | None = None,
 ) -> Stepper:
     """Return what handles the records of one task of a service.
 
-    Its state is on the ``shelf``, where there is one. ``waits`` says of a topic whether records of
-    it wait to be handled.
+    Its state is on the ``shelf``, where there is one. ``tables`` are its broadcast tables.
+    ``waits`` says of a topic whether records of it wait to be handled.
     """
     if service.aggregation is not None:
         return PaneStep(graph, service, clock=clock, shelf=shelf)
     if service.operator is not None:
-        return OperatorStep(graph, service, clock=clock, shelf=shelf)
+        return OperatorStep(graph, service, clock=clock, shelf=shelf, tables=tables)
     kind = AsyncStep if is_async(service.function) else Step
-    return kind(graph, service, clock=clock, shelf=shelf, waits=waits)
+    return kind(graph, service, clock=clock, shelf=shelf, waits=waits, tables=tables)
 
 
 def make_copy(graph: Graph, service: Service, *, clock: Clock, shelf: "Shelf") -> ChangelogState:

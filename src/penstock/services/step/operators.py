@@ -15,7 +15,7 @@ from penstock.core.graph.operators import input_numbers, plan_of, written_by
 from penstock.core.graph.parts import Service
 from penstock.core.instants import EPOCH, LAST_MICROS, instant, micros
 from penstock.core.operators.marks import read_mark, source_of
-from penstock.core.operators.operator import Arrival, Given, Input, Machine, Refused
+from penstock.core.operators.operator import Arrival, Given, Input, Machine, Refused, Rows
 from penstock.core.panes.times import BEGINNING
 from penstock.core.records.codec import JsonCodec
 from penstock.core.records.eventtime import event_time_of
@@ -23,6 +23,7 @@ from penstock.core.rollup.declaration import refuse_changed
 from penstock.core.status.eventtimes import EventTimes
 from penstock.errors import DataError
 from penstock.services.state.machine import MachineState
+from penstock.services.state.wholetables import WholeTables
 from penstock.services.step.deadletters import DeadLetters
 from penstock.services.step.outputs import Send
 from penstock.services.step.reactions import Hold
@@ -65,7 +66,13 @@ class OperatorStep:
     """
 
     def __init__(
-        self, graph: Graph, service: Service, *, clock: Clock, shelf: "Shelf | None" = None
+        self,
+        graph: Graph,
+        service: Service,
+        *,
+        clock: Clock,
+        shelf: "Shelf | None" = None,
+        tables: WholeTables | None = None,
     ) -> None:
         self._plan = plan_of(service)
         self.states = MachineState(shelf)
@@ -78,6 +85,9 @@ class OperatorStep:
         self._readings = {
             topic: _Reading([(number, inputs[number]) for number in numbers])
             for topic, numbers in input_numbers(self._plan).items()
+        }
+        self._broadcasts: dict[str, Rows] = {
+            each.name: (tables or {})[each.topic] for each in inputs if each.kind == "broadcast"
         }
         self._record = written_by(service).record
         self._results = Results(graph, service)
@@ -110,7 +120,7 @@ class OperatorStep:
         self._number = number
         if self._plan.stateful:
             self._refuse_another()
-        self._machine = self._plan.machine(self.states, self._record, broadcasts={})
+        self._machine = self._plan.machine(self.states, self._record, broadcasts=self._broadcasts)
         self.states.machine = self._machine
         self._see_times(self._machine)
 

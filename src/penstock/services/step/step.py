@@ -23,8 +23,9 @@ from penstock.errors import DataError, PenstockError, TransientError
 from penstock.services.state.eventtime import TaskEventTime
 from penstock.services.state.states import States
 from penstock.services.state.timing.queue import Due, TimerQueue
+from penstock.services.state.wholetables import WholeTables
 from penstock.services.step.actors import Actors
-from penstock.services.step.calls import Calls, bind_calls, make_subject
+from penstock.services.step.calls import Calls, bind_calls, make_subject, rows_handles
 from penstock.services.step.deadletters import DeadLetters
 from penstock.services.step.outputs import Outputs, Send
 from penstock.services.step.reactions import Hold, Reactions
@@ -62,6 +63,7 @@ class Step:
         clock: Clock,
         shelf: "Shelf | None" = None,
         waits: Callable[[str], bool] = lambda _: False,
+        tables: WholeTables | None = None,
     ) -> None:
         # Where nothing waits for event time its tasks may lack partitions of some streams.
         self._event_time = TaskEventTime(service.reads if service.timed else (), waits=waits)
@@ -75,6 +77,7 @@ class Step:
             clock=clock,
             timers=self._timers,
             shelf=shelf,
+            rows=rows_handles(service, tables or {}),
         )
         self._here = CallScope()
         self.tally = Tally()

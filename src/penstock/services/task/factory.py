@@ -1,5 +1,6 @@
 """Makes the tasks of one service, each with its delivery and where its state is."""
 
+import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
@@ -9,6 +10,7 @@ from penstock.core.graph.parts import Service
 from penstock.services.state.positions import Input
 from penstock.services.step.step import Clock
 from penstock.services.task.disk import Disk
+from penstock.services.task.following import Followed
 from penstock.services.task.servicelog import MarkingDelivery, ServiceLog
 from penstock.services.task.task import Delivery, Task, task_name
 
@@ -22,7 +24,7 @@ def _now() -> datetime:
 class TaskFactory:
     """Makes the tasks of one service on one log; any thread may ask for one.
 
-    Their state is on the ``disk``, where there is one.
+    Their state is on the ``disk``, where there is one; ``followed`` are their broadcast tables.
     """
 
     def __init__(
@@ -33,12 +35,14 @@ class TaskFactory:
         *,
         clock: Clock = _now,
         disk: Disk | None = None,
+        followed: Followed | None = None,
     ) -> None:
         self.log = log
         self._graph = graph
         self._service = service
         self._clock = clock
         self._disk = disk
+        self._followed = followed
 
     def name(self, partition: Partition) -> str:
         """Return the name of the task that a partition belongs to."""
@@ -47,6 +51,10 @@ class TaskFactory:
     def deliver(self, task: str) -> MarkingDelivery:
         """Make the delivery of a task, which fences its former owner."""
         return self.log.deliver(task)
+
+    def wait_for_tables(self, stop: threading.Event) -> bool:
+        """Wait until the broadcast tables are whole; False: ``stop`` was set."""
+        return self._followed is None or self._followed.wait(stop)
 
     def make(self, starts: Offsets, delivery: Delivery) -> Task:
         """Make the task that begins at these offsets; its state is not restored yet."""
@@ -60,6 +68,7 @@ class TaskFactory:
             clock=self._clock,
             shelf=None if self._disk is None else self._disk.shelf(number),
             at_end=self.log.at_end,
+            tables=None if self._followed is None else self._followed.tables,
         )
 
     def inputs(self, starts: Offsets) -> Mapping[str, Input]:

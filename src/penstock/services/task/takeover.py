@@ -73,6 +73,8 @@ class Takeover:
         for delay in BACKOFF.delays():
             if self._cancelled.is_set():
                 break
+            if not self._factory.wait_for_tables(self._cancelled):
+                break
             try:
                 return self._attempt()
             except TransientError as error:

@@ -24,6 +24,7 @@ from penstock.services.state.positions import (
     find_positions,
     says_offsets_first,
 )
+from penstock.services.state.wholetables import WholeTables
 from penstock.services.step.factory import make_step
 from penstock.services.step.outputs import Send
 from penstock.services.step.step import Clock
@@ -106,8 +107,11 @@ class Task:
         clock: Clock,
         shelf: "Shelf | None" = None,
         at_end: Callable[[Partition, int], bool] = lambda _, __: True,
+        tables: WholeTables | None = None,
     ) -> None:
-        self.step = make_step(graph, service, clock=clock, shelf=shelf, waits=self._waits)
+        self.step = make_step(
+            graph, service, clock=clock, shelf=shelf, waits=self._waits, tables=tables
+        )
         self._at_end = at_end
         self.shelf = shelf
         self.reading = Committed(self.step.states.readable, clock=clock, shelf=shelf)

@@ -75,6 +75,10 @@ class Standing:
     on_disk: bool = False
     resumed: Offsets = field(default_factory=dict)
     """Where tasks went on from their state's own positions."""
+    tables: Mapping[str, str] = field(default_factory=dict)
+    """Broadcast tables that are not whole yet, and how far they are read."""
+    stale_tables: Mapping[str, str] = field(default_factory=dict)
+    """Broadcast tables that are not kept current, and why."""
     skipped: int = 0
     """How many offsets retention deleted before they were read."""
     last_dead_letter: str = ""
@@ -84,6 +88,7 @@ class Standing:
         setbacks = dict(self.setbacks)
         setbacks |= {each.task: each.trouble for each in self.restoring if each.trouble}
         troubles = [f"partition {task}: {trouble}" for task, trouble in setbacks.items()]
+        troubles += [f"table {name}: {trouble}" for name, trouble in self.stale_tables.items()]
         failing = [each.trouble for each in self.retries if each.lasting]
         return self.slow or self.trouble or _several([*troubles, *failing])
 
@@ -170,6 +175,9 @@ class Teller:
         detail = {"delivery": self._delivery, "partitions": ", ".join(running) or "none"}
         if restoring := [f"{each.task}: {each.progress}" for each in standing.restoring]:
             detail["restoring"] = ", ".join(restoring)
+        if standing.tables:
+            read = (f"{name}: {words}" for name, words in standing.tables.items())
+            detail["broadcast tables"] = ", ".join(read)
         if retrying := [each.words(standing.at) for each in standing.retries]:
             detail["retrying"] = _several(retrying)
         detail |= {name: str(number) for name, number in standing.facts.items()}

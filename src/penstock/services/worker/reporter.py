@@ -96,6 +96,8 @@ def standing_of(work: Work, site: Site) -> Standing:
         copied=copied,
         on_disk=work.disk.used,
         resumed={at: end for task in tasks for at, end in task.resumed.items()},
+        tables=work.following.reading(),
+        stale_tables=work.following.troubles(),
         skipped=assignment.skipped.offsets,
         last_dead_letter=assignment.last_dead_letter,
     )

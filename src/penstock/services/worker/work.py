@@ -5,6 +5,7 @@ from threading import get_ident
 from time import monotonic
 
 from penstock.services.task.disk import Disk
+from penstock.services.task.following import Following
 from penstock.services.task.task import Task
 from penstock.services.worker.assignment import Assignment
 from penstock.services.worker.care import Care
@@ -57,6 +58,7 @@ class Work:
     group: str
     assignment: Assignment
     disk: Disk
+    following: Following
     care: Care
     poll_interval: PollInterval
     activity: Activity

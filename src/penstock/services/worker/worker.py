@@ -8,8 +8,10 @@ from penstock.backbone.site import Site
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Service
 from penstock.errors import FencedError, TransientError
+from penstock.services.state.wholetables import whole_tables
 from penstock.services.task.disk import Disk
 from penstock.services.task.factory import TaskFactory
+from penstock.services.task.following import Following
 from penstock.services.task.kafkalog import KafkaServiceLog
 from penstock.services.task.servicelog import Member, ServiceLog
 from penstock.services.task.takeover import BACKOFF
@@ -55,12 +57,14 @@ class Worker:
             MAX_TAKEOVERS, thread_name_prefix=f"{service.name}-takeover"
         )
         disk = Disk(graph, service, site, log=self.log)
-        factory = TaskFactory(graph, service, self.log, disk=disk)
+        following = Following(self.log, whole_tables(service))
+        factory = TaskFactory(graph, service, self.log, disk=disk, followed=following)
         exactly = service.delivery == "exactly_once"
         self.work = Work(
             group=f"{graph.app}.{service.name}",
             assignment=Assignment(factory, settings=settings, executor=self._executor),
             disk=disk,
+            following=following,
             care=Care(settings.transaction_timeout if exactly else None),
             poll_interval=PollInterval(service.name, settings.poll_interval),
             activity=Activity(service.name),
@@ -70,10 +74,12 @@ class Worker:
         """Work until told to stop; then commit, leave the group and return."""
         self.work.activity.start()
         self.work.disk.start()
+        self.work.following.start()
         with self._executor:
             try:
                 self._work_on()
             finally:
+                self.work.following.close()
                 self.work.disk.close()
 
     def _work_on(self) -> None:

@@ -16,6 +16,7 @@ from penstock.errors import FencedError, TransientError
 from penstock.machine.places import Places
 from penstock.services.task.disk import Disk
 from penstock.services.task.factory import TaskFactory
+from penstock.services.task.following import Following
 from penstock.services.worker.assignment import Assignment
 from penstock.services.worker.care import Care
 from penstock.services.worker.loop import Loop
@@ -113,6 +114,7 @@ class Bench:
             group="demo.count",
             assignment=Assignment(factory, settings=settings, executor=Now()),
             disk=disk,
+            following=Following(self.below, {}),
             care=Care(timeout),
             poll_interval=PollInterval("count", settings.poll_interval),
             activity=Activity("count"),

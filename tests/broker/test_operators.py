@@ -1,0 +1,86 @@
+"""Operators and broadcast tables on a real broker: killed, restarted, waited for."""
+
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+
+from penstock import App, Rows, broadcast
+from penstock.backbone.log.producer import Producer
+from penstock.backbone.log.reader import LogReader
+from penstock.backbone.topics.topics import Topics
+
+from . import service_worker as kit
+
+
+def send_numbered(kafka, app, numbers):
+    """Send words that are told apart by their weights; several of them come again."""
+    with Producer(kafka) as producer:
+        for number in numbers:
+            word = f"w{number % 50}"
+            value = b'{"word":"%s","weight":%d}' % (word.encode(), number)
+            producer.send(app.words.topic.name, key=word.encode(), value=value)
+
+
+def weights(kafka, topic):
+    return [msgspec.json.decode(raw.value)["weight"] for raw in LogReader(kafka).read(topic)]
+
+
+@pytest.mark.parametrize("state", ["memory", "disk"])
+def test_a_deduplication_killed_in_the_middle_lets_each_record_through_once(
+    kafka, topic, tmp_path, state
+):
+    app = kit.declared(topic.name("app"), kafka)
+    out, part = app.once.topic.name, f"{app.once.name}.filling"
+    options = {"state_dir": tmp_path} if state == "disk" else {}
+    send_numbered(kafka, app, [*range(4_000), *range(2_000)])
+    with kit.InProcess(kafka, app, part, **options) as worker:
+        kit.eventually(lambda: kit.committed_records(kafka, out) > 500, what="some let through")
+        worker.kill()
+    send_numbered(kafka, app, [*range(3_000), *range(4_000, 5_000)])
+    with kit.InProcess(kafka, app, part, **options) as worker:
+        kit.eventually(lambda: kit.committed_records(kafka, out) > 4_500, what="nearly all")
+        kit.eventually(lambda: len(weights(kafka, out)) >= 5_000, what="all let through")
+        assert worker.terminate() == 0
+    assert sorted(weights(kafka, out)) == list(range(5_000))
+    assert worker.reports[-1].counts.balanced
+
+
+def test_rows_of_a_broadcast_table_are_whole_before_the_first_record_and_follow_it(kafka, topic):
+    app = App(topic.name("app"))
+    words = app.stream(f"{app.name}.words", kit.Word)
+    counts = app.stream(f"{app.name}.counts", kit.Count)
+    table = app.table(f"{app.name}.table", kit.Count, partitions=3)
+
+    @app.service(reads=(words, broadcast(table)), writes=counts)
+    def look_up(word: kit.Word, rows: Rows[kit.Count]) -> kit.Count:
+        return kit.Count(word.word, rows[word.word].count + len(rows))
+
+    Topics(kafka).declare(app.graph.topics())
+
+    def send(data, word, number=None):
+        value = msgspec.json.encode({"word": word, "count": number or 0})
+        with Producer(kafka) as producer:
+            producer.send(data.topic.name, key=word.encode(), value=value)
+
+    def found():
+        read = LogReader(kafka).read(counts.topic.name)
+        return sorted(msgspec.json.decode(raw.value)["count"] for raw in read)
+
+    with Producer(kafka) as producer:
+        for number in range(1000):
+            row = b'{"word":"w%d","count":%d}' % (number, number)
+            producer.send(table.topic.name, key=b"w%d" % number, value=row)
+    send(words, "w7")
+    send(words, "w999")
+    with kit.InThread(kafka, SimpleNamespace(app=app), "look_up") as running:
+        kit.eventually(lambda: running.has("look_up", passed=2), what="both looked up")
+        assert found() == [1007, 1999]
+        send(table, "new", 5)
+
+        def follows():
+            send(words, "w7")
+            return 1008 in found()
+
+        kit.eventually(follows, what="the new row counts")
+    assert running.error is None
