@@ -28,11 +28,21 @@ MOVED = {
 }
 """Paths in the tree, and their pages in the site."""
 
-MODULES = ("penstock", "windows", "triggers", "aggregates", "connectors", "testing")
+MODULES = (
+    "penstock",
+    "windows",
+    "triggers",
+    "aggregates",
+    "lifecycles",
+    "patterns",
+    "connectors",
+    "testing",
+)
 """The public modules. Each has a page with all that it exports."""
 
 DECLARED = {
     "penstock.core.graph.data": ("Stream", "Table", "Lake", "Archive"),
+    "penstock.core.lifecycles.lifecycle": ("LifeCycle",),
     "penstock.core.rollup.aggregation": ("Selection", "Windowed"),
 }
 """What declarations return: nobody imports it, but everybody calls its methods."""

@@ -12,6 +12,7 @@ import pytest
 
 import penstock
 from penstock.core.graph.data import Archive, Lake, Stream, Table
+from penstock.core.lifecycles.lifecycle import LifeCycle
 from penstock.core.rollup.aggregation import Aggregation, Selection, Windowed
 from penstock.core.rules.check import check
 
@@ -23,10 +24,11 @@ MODULES = [
         "penstock.triggers",
         "penstock.aggregates",
         "penstock.connectors",
+        "penstock.lifecycles",
         "penstock.testing",
     )
 ]
-DECLARED = (Stream, Table, Lake, Archive, Selection, Windowed)
+DECLARED = (LifeCycle, Stream, Table, Lake, Archive, Selection, Windowed)
 """What declarations return: nobody imports these, everybody calls their methods."""
 PROTOCOLS = "penstock.connectors.connector."
 """What a connector implements: docs/connectors.md has an example of all of it."""

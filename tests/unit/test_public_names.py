@@ -23,6 +23,7 @@ PUBLIC = {
         "WHOLE BatchLimits Feed Item LiveConnector Position PositionedConnector Reading Row Writer"
         " WritingConnector json_files keyboard run_sink run_source tcp_lines text_file"
     ),
+    "penstock.lifecycles": "lifecycle",
     "penstock.testing": "Driver",
 }
 

@@ -7,6 +7,7 @@ drawing      the graph as text, Mermaid and SVG
 rules        what `penstock check` verifies
 graph        the application as a value: data, parts, and how records flow
 rollup       windowed aggregations as declared, and made ready for every engine
+lifecycles   declared state machines for each key, as operators
 derived      streams of conditions and fields, merged, repartitioned, each record once
 patterns     patterns over time: this, then that, within a time
 operators    what joins, patterns and the like are to every engine

@@ -1,9 +1,12 @@
 """The application graph as an SVG picture that stands alone, light and dark."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from xml.sax.saxutils import escape
 
 from penstock.core.drawing.layout import Box, Route, Size, lay_out
+from penstock.core.drawing.states import Chart, Step, charts
 from penstock.core.drawing.text import counted, describe
 from penstock.core.graph.data import Data
 from penstock.core.graph.graph import Graph
@@ -21,6 +24,8 @@ _LEAST_WIDTH = 120.0
 _BOLD = 0.62 * 15
 _PLAIN = 0.545 * 12
 _CAP = 9.0
+_LONGEST_WORDS = 30
+_HEAD = ' marker-end="url(#head)"'
 _DRUMS = frozenset({"table", "lake"})
 
 _STYLE = """
@@ -57,8 +62,9 @@ def draw_svg(graph: Graph) -> str:
     feedback = {(edge.start, edge.end) for edge in graph.edges() if edge.feedback}
     title = f'{_escaped(graph.app)}<tspan class="count" dx="10">{escape(counted(graph))}</tspan>'
     caption = len(graph.app) * 10 + len(counted(graph)) * _PLAIN + 20
-    width = max(layout.width, caption) + 2 * _MARGIN
-    height = layout.height + _TITLE + 2 * _MARGIN
+    drawn = list(_charts(graph, top=_MARGIN + _TITLE + layout.height + _MARGIN))
+    width = max([layout.width, caption, *(each.width for each in drawn)]) + 2 * _MARGIN
+    height = max([layout.height + _TITLE + 2 * _MARGIN, *(each.bottom for each in drawn)])
     size = f'width="{width:.0f}" height="{height:.0f}" role="img"'
     head = (
         '<marker id="head" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" '
@@ -74,9 +80,71 @@ def draw_svg(graph: Graph) -> str:
         *(_edge(route, dashed=(route.start, route.end) in feedback) for route in layout.routes),
         *(_node(nodes[name], box) for name, box in layout.boxes.items()),
         "</g>",
+        *(line for each in drawn for line in each.lines),
         "</svg>",
     ]
     return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """A life cycle that has its place below the graph."""
+
+    lines: tuple[str, ...]
+    width: float
+    bottom: float
+
+
+def _charts(graph: Graph, *, top: float) -> Iterator[_Drawn]:
+    """Yield the life cycles, one below the other; what leads along an arrow is said on it."""
+    for chart in charts(graph):
+        # What leads along an arrow is a node of its own, so that it has room.
+        said = {f"{step.start}>{n}": step for n, step in enumerate(chart.steps)}
+        sizes = {state: _state_size(state) for state in chart.states}
+        sizes |= {name: Size(len(_short(step.words)) * _PLAIN, 20) for name, step in said.items()}
+        pairs = [pair for n, step in said.items() for pair in ((step.start, n), (n, step.end))]
+        layout = lay_out(sizes, pairs)
+        arrows = [
+            _edge(route, dashed=False).replace(_HEAD, "" if route.end in said else _HEAD)
+            for route in layout.routes
+        ]
+        states = [
+            _words(said[name], box) if name in said else _state(name, box, chart)
+            for name, box in layout.boxes.items()
+        ]
+        title = f"{_escaped(chart.name)}: life cycle"
+        head = f'<text class="title" x="{_MARGIN:.0f}" y="{top + 16:.0f}">{title}</text>'
+        place = f'<g transform="translate({_MARGIN:.0f} {top + _TITLE:.0f})">'
+        bottom = top + _TITLE + layout.height + _MARGIN
+        yield _Drawn((head, place, *arrows, *states, "</g>"), layout.width, bottom)
+        top = bottom
+
+
+def _state_size(state: str) -> Size:
+    return Size(max(len(state) * _BOLD + 2 * _PADDING, _LEAST_WIDTH), _HEIGHT)
+
+
+def _state(state: str, box: Box, chart: Chart) -> str:
+    middle, begins = box.x + box.width / 2, state == chart.states[0]
+    what = ["begins"] if begins else []
+    what += ["may last for ever"] if state in chart.resting else []
+    return (
+        f'<rect class="node service" x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" '
+        f'height="{box.height:.1f}" rx="{box.height / 2:.0f}"/>'
+        f'<text class="name" x="{middle:.1f}" y="{box.y + 24:.1f}">{_escaped(state)}</text>'
+        f'<text class="what" x="{middle:.1f}" y="{box.y + 42:.1f}">{", ".join(what)}</text>'
+    )
+
+
+def _words(step: Step, box: Box) -> str:
+    """Return what leads along an arrow, shortened; the whole of it is its title."""
+    at = f'x="{box.x + box.width / 2:.1f}" y="{box.y + 14:.1f}"'
+    whole, short = _escaped(step.words), _escaped(_short(step.words))
+    return f'<g><title>{whole}</title><text class="what" {at}>{short}</text></g>'
+
+
+def _short(words: str) -> str:
+    return words if len(words) <= _LONGEST_WORDS else f"{words[: _LONGEST_WORDS - 1]}…"
 
 
 def _escaped(text: str) -> str:
@@ -99,7 +167,7 @@ def _edge(route: Route, *, dashed: bool) -> str:
             bend = (x2 - x1) / 2
             path.append(f"C{x1 + bend:.1f} {y1:.1f} {x2 - bend:.1f} {y2:.1f} {x2:.1f} {y2:.1f}")
     style = "edge feedback" if dashed else "edge"
-    return f'<path class="{style}" marker-end="url(#head)" d="{" ".join(path)}"/>'
+    return f'<path class="{style}"{_HEAD} d="{" ".join(path)}"/>'
 
 
 def _node(node: Data | Part, box: Box) -> str:

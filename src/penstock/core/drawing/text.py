@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from penstock.core.drawing.states import Chart, charts
 from penstock.core.graph.data import Archive, Data, Lake
 from penstock.core.graph.graph import Edge, Graph
 from penstock.core.graph.parts import Part
@@ -81,6 +82,8 @@ def draw_text(graph: Graph) -> str:
     for name in (*starts, *(name for name in nodes if below[name])):
         if name not in drawn:
             lines += ["", *_tree(name, nodes, below, drawn)]
+    for chart in charts(graph):
+        lines += ["", *(printable(line) for line in chart.lines())]
     if alone := [name for name in nodes if name not in drawn and name not in fed]:
         lines += ["", "not used by any part:"]
         lines += [f"  {_label(nodes[name])}" for name in alone]
@@ -126,11 +129,28 @@ def draw_mermaid(graph: Graph) -> str:
         arrow = "-. feedback .->" if edge.feedback else "-->"
         if edge.start in ids and edge.end in ids:
             lines.append(f"  {ids[edge.start]} {arrow} {ids[edge.end]}")
+    for number, chart in enumerate(charts(graph)):
+        lines += _mermaid_chart(number, chart)
     used = {node.kind for node in nodes}
     lines += [
         f"  classDef {kind} {style}" for kind, style in _MERMAID_COLOURS.items() if kind in used
     ]
     return "\n".join(lines)
+
+
+def _mermaid_chart(number: int, chart: Chart) -> Iterator[str]:
+    """Yield a life cycle as a part of the flowchart; the state where it begins is a circle."""
+    ids = {state: f"s{number}_{at}" for at, state in enumerate(chart.states)}
+    yield f'  subgraph s{number}["{_mermaid_text(chart.name)}: life cycle"]'
+    yield "    direction LR"
+    for state, name in ids.items():
+        left, right = ("((", "))") if state == chart.states[0] else ("(", ")")
+        yield f'    {name}{left}"{_mermaid_text(state)}"{right}'
+    for step in chart.steps:
+        if step.start in ids and step.end in ids:
+            words = _mermaid_text(step.words)
+            yield f'    {ids[step.start]} -- "{words}" --> {ids[step.end]}'
+    yield "  end"
 
 
 def _mermaid_text(text: str) -> str:
