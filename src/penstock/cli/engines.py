@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TypeAlias
 
 from penstock.backbone.site import Site
+from penstock.core.graph.gateway import Gateway
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Part, Pipeline, Service, Sink, Source
 from penstock.errors import StuckError
@@ -96,7 +97,14 @@ def _runs(graph: Graph, parts: Sequence[Part]) -> dict[str, Run]:
 
         found[", ".join(pipelines)] = lambda site: pipeline_engine.run(graph, pipelines, site)
     alone = [part for part in parts if isinstance(part, Source | Sink)]
-    return found | {part.name: _connected(graph, part) for part in alone}
+    found |= {part.name: _connected(graph, part) for part in alone}
+    return found | {part.name: _served(graph, part) for part in parts if isinstance(part, Gateway)}
+
+
+def _served(graph: Graph, part: Gateway) -> Run:
+    from penstock import serving
+
+    return lambda site: serving.run(graph, part.name, site)
 
 
 def _connected(graph: Graph, part: Source | Sink) -> Run:

@@ -3,6 +3,7 @@
 from penstock.core.declare.actors import DeclaresActors
 from penstock.core.declare.data import DeclaresData
 from penstock.core.declare.declarations import Declarations
+from penstock.core.declare.gateways import DeclaresGateways
 from penstock.core.declare.parts import DeclaresParts
 from penstock.core.graph.graph import Graph
 from penstock.core.options import Options
@@ -11,7 +12,7 @@ from penstock.core.place import caller
 __all__ = ["App"]
 
 
-class App(DeclaresData, DeclaresParts, DeclaresActors):
+class App(DeclaresData, DeclaresParts, DeclaresActors, DeclaresGateways):
     """An application: a name, and everything that is declared under it.
 
     Declaring starts nothing and raises nothing. A mistake is kept with its line, and ``penstock

@@ -246,6 +246,12 @@ def _anchored(settings: Settings, directory: Path) -> Settings:
             tls_certificate_file=anchor(kafka.tls_certificate_file),
             tls_key_file=anchor(kafka.tls_key_file),
         ),
+        serving=replace(
+            settings.serving,
+            tokens_file=anchor(settings.serving.tokens_file),
+            tls_certificate_file=anchor(settings.serving.tls_certificate_file),
+            tls_key_file=anchor(settings.serving.tls_key_file),
+        ),
         spark=replace(settings.spark, checkpoint_dir=anchor(settings.spark.checkpoint_dir)),
         lake=replace(settings.lake, path=anchor(settings.lake.path)),
     )

@@ -6,7 +6,7 @@ Shared by the producer and the transactional producer; they decide what a failur
 # ruff: noqa: SLF001 - the client's own error names begin with an underscore
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,7 +24,10 @@ from penstock.backbone.log.roundrobin import RoundRobin
 from penstock.core.topic import Partitioning
 from penstock.errors import ConfigurationError, DataError, PenstockError, TransientError
 
-__all__ = ["Deliveries", "SendLimits", "Sender"]
+__all__ = ["Deliveries", "SendLimits", "Sender", "Told"]
+
+Told = Callable[[KafkaError | None, Message], None]
+"""Hears what became of one record (the client's ``on_delivery``)."""
 
 _BY_KEY = -1
 _SERVE_SECONDS = 0.01
@@ -153,8 +156,11 @@ class Sender:
         headers: Headers,
         partition: int | Partitioning | None,
         timestamp_at: datetime | None,
+        told: Told | None = None,
     ) -> None:
         """Queue one record; wait while the queue is full, at most the request timeout.
+
+        ``told`` hears what became of it, in place of ``deliveries``.
 
         DataError or ConfigurationError: the record is not taken. KafkaException, from this and all
         other methods: the client as a whole has failed.
@@ -166,9 +172,12 @@ class Sender:
         milliseconds = 0 if timestamp_at is None else round(timestamp_at.timestamp() * 1000)
         listed = list(headers) if headers else None
         deadline = 0.0
+        more: dict[str, Any] = {} if told is None else {"on_delivery": told}
         while True:
             try:
-                self._produce(topic, value, key, number, timestamp=milliseconds, headers=listed)
+                self._produce(
+                    topic, value, key, number, timestamp=milliseconds, headers=listed, **more
+                )
                 break
             except BufferError:
                 deadline = deadline or time.monotonic() + self._timeout

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Literal, Self
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from penstock.backbone.client.admin import topic_partitions
 from penstock.backbone.client.connection import Connection
@@ -42,6 +42,8 @@ class TransactionalProducer:
     - DataError, ConfigurationError: a record or the offsets are not taken; it was aborted.
     - TransientError: it was aborted, or its result is not known.
 
+    One that ``tells`` says where each record stands, before its transaction is decided.
+
     After any error ask ``dead``: a dead producer cannot be used again, make a new one and start
     from the last committed position; one that is not can begin the next transaction.
     """
@@ -53,6 +55,7 @@ class TransactionalProducer:
         *,
         timeout: timedelta = DEFAULT_TRANSACTION_TIMEOUT,
         limits: SendLimits | None = None,
+        tells: bool = False,
     ) -> None:
         self.transactional_id = transactional_id
         self._bootstrap = connection.bootstrap
@@ -65,6 +68,7 @@ class TransactionalProducer:
             config={
                 "transactional.id": transactional_id,
                 "transaction.timeout.ms": milliseconds,
+                "delivery.report.only.error": not tells,
                 "message.timeout.ms": milliseconds,
                 # The client wants no request to outlive its transaction.
                 "socket.timeout.ms": min(milliseconds, round(self._timeout * 1000)),
@@ -120,6 +124,53 @@ class TransactionalProducer:
             )
         except KafkaException as error:
             raise self._ended(cause(error), doing=f"send in {self.transactional_id!r}") from error
+
+    def place(
+        self, topic: str, *, key: bytes | None, value: bytes, partition: int | None = None
+    ) -> list[int]:
+        """Queue one record; its partition and offset are in the list once :meth:`settle` returns.
+
+        For a producer that ``tells``.
+        """
+        self._require("open")
+        stands: list[int] = []
+        report = self._sender.deliveries.report
+
+        def told(error: KafkaError | None, message: Message) -> None:
+            report(error, message)
+            if error is None:
+                stands.extend((message.partition() or 0, message.offset() or 0))
+
+        try:
+            self._sender.send(
+                topic,
+                key=key,
+                value=value,
+                headers=(),
+                partition=partition,
+                timestamp_at=None,
+                told=told,
+            )
+        except KafkaException as error:
+            raise self._ended(cause(error), doing=f"send in {self.transactional_id!r}") from error
+        return stands
+
+    def settle(self) -> None:
+        """Wait until every record of the transaction stands on the log, or raise why not.
+
+        Readers see them only when it is committed.
+        """
+        self._require("open")
+        with self._ending("write"):
+            waiting = self._sender.flush(self._timeout)
+        undelivered = self._sender.deliveries.failure()
+        if undelivered is not None or waiting:
+            self._die()
+            raise undelivered or TransientError(
+                f"{waiting} records are still not acknowledged by Kafka at {self._bootstrap}",
+                code="kafka.undelivered",
+                hint="penstock doctor",
+            )
 
     def send_all(self, topic: str, pairs: Iterable[tuple[bytes | None, bytes | None]]) -> None:
         """Queue records of the transaction, keys and values, at half the cost of :meth:`send`."""

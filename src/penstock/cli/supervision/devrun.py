@@ -136,7 +136,8 @@ class DevRun:
         """Stop everything in order: what brings records first."""
         self.view.note("stopping")
         grace = self.session.loaded.settings.services.stop_timeout + _ENGINE_GRACE
-        self._supervisor.stop(["source"], grace=_SOURCE_GRACE, tick=lambda: self._tick(log))
+        incoming = ["source", "gateway"]
+        self._supervisor.stop(incoming, grace=_SOURCE_GRACE, tick=lambda: self._tick(log))
         for kinds in (["service", "pipeline"], ["sink"]):
             self._supervisor.stop(kinds, grace=grace, tick=lambda: self._tick(log))
         self._tick(log)

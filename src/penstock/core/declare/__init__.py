@@ -3,6 +3,7 @@
 ============  =============================================
 data          streams, tables, lake tables, archives
 parts         sources, sinks, pipelines, services
+gateways      gateways
 arguments     reads arguments that are values
 declarations  what is declared so far, and what is wrong
 ============  =============================================

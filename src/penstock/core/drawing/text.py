@@ -11,7 +11,7 @@ from penstock.core.printable import printable
 
 __all__ = ["counted", "describe", "draw_mermaid", "draw_text"]
 
-_ORDER = ("source", "stream", "table", "lake", "pipeline", "service", "actor", "sink")
+_ORDER = ("source", "stream", "table", "lake", "pipeline", "service", "actor", "gateway", "sink")
 _MERMAID_SHAPES = {
     "source": ('>"', '"]'),
     "stream": ('[["', '"]]'),
@@ -32,6 +32,7 @@ _MERMAID_COLOURS = {
     "pipeline": "fill:#fef3c7,stroke:#d97706,color:#0f172a",
     "service": "fill:#ede9fe,stroke:#7c3aed,color:#0f172a",
     "actor": "fill:#fae8ff,stroke:#c026d3,color:#0f172a",
+    "gateway": "fill:#ffe4e6,stroke:#e11d48,color:#0f172a",
     "sink": "fill:#eef2f6,stroke:#64748b,color:#0f172a",
 }
 

@@ -103,6 +103,11 @@ class Part:
         return ()
 
     @property
+    def from_outside(self) -> bool:
+        """Whether what it writes comes from outside, so that it need not read anything."""
+        return False
+
+    @property
     def summary(self) -> str:
         """What it is, in a few words: ``service, exactly once``."""
         return self.kind
@@ -147,6 +152,11 @@ class Source(Part):
     def outputs(self) -> tuple[Data, ...]:
         """Return what it writes."""
         return (self.into,)
+
+    @property
+    def from_outside(self) -> bool:
+        """Return True: its records come from an outside system."""
+        return True
 
     @property
     def positioned(self) -> bool:

@@ -28,9 +28,12 @@ Unread = dict[ScalarName, type[Any]]
 """Types of values that are not to be read, and what stands for them."""
 
 
-def record_of(schema: Schema) -> RecordType[Any]:
-    """Return a record type of this schema, with a class of its own."""
-    return RecordType(struct_of(schema), schema)
+def record_of(schema: Schema, *, closed: bool = False) -> RecordType[Any]:
+    """Return a record type of this schema, with a class of its own.
+
+    A ``closed`` one refuses fields that nobody declared, at any depth.
+    """
+    return RecordType(_struct_of(schema, {}, closed=closed), schema)
 
 
 def struct_of(
@@ -53,18 +56,23 @@ def struct_of(
     return _struct_of(schema, unread, frozen=frozen)
 
 
-def _struct_of(schema: Schema, unread: Unread, *, frozen: bool = False) -> type[Any]:
+def _struct_of(
+    schema: Schema, unread: Unread, *, frozen: bool = False, closed: bool = False
+) -> type[Any]:
     return msgspec.defstruct(
         schema.name,
-        [_member(field, schema, unread) for field in schema.fields],
+        [_member(field, schema, unread, closed) for field in schema.fields],
         kw_only=True,
         gc=False,
         frozen=frozen,
+        forbid_unknown_fields=closed,
     )
 
 
-def _member(field: Field, schema: Schema, unread: Unread) -> tuple[str, Any] | tuple[str, Any, Any]:
-    annotation = _annotation(field.type, unread)
+def _member(
+    field: Field, schema: Schema, unread: Unread, closed: bool
+) -> tuple[str, Any] | tuple[str, Any, Any]:
+    annotation = _annotation(field.type, unread, closed)
     annotation = bounded(annotation, field.limits, event_time=field.name == schema.time)
     if field.nullable and annotation is not msgspec.Raw:
         annotation = annotation | None
@@ -78,16 +86,16 @@ def _member(field: Field, schema: Schema, unread: Unread) -> tuple[str, Any] | t
     return field.name, annotation, given
 
 
-def _annotation(kind: FieldType, unread: Unread) -> Any:
+def _annotation(kind: FieldType, unread: Unread, closed: bool) -> Any:
     match kind:
         case Scalar(name):
             return unread.get(name) or read_type(HINTS[name])[1]
         case Choice(values):
             return Literal[values]
         case ListOf(item):
-            return list[_annotation(item, unread)]  # type: ignore[misc]
+            return list[_annotation(item, unread, closed)]  # type: ignore[misc]
         case MapOf(value):
-            inner = _annotation(value, unread)
+            inner = _annotation(value, unread, closed)
             return dict[str, inner]  # type: ignore[valid-type]
         case Nested(schema):
-            return _struct_of(schema, unread)
+            return _struct_of(schema, unread, closed=closed)

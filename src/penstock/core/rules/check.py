@@ -13,6 +13,7 @@ from penstock.core.options import UnreadableSpan
 from penstock.core.place import did_you_mean
 from penstock.core.rules.archive import archive_problems
 from penstock.core.rules.cycles import undeclared_cycles
+from penstock.core.rules.gateways import gateway_problems
 from penstock.core.rules.lake import lake_problems
 from penstock.core.rules.operators import operator_problems
 from penstock.core.rules.patterns import pattern_problems
@@ -191,7 +192,7 @@ def _uses(graph: Graph) -> Iterator[Problem]:
     said = {problem.place for problem in graph.problems if problem.code == "part.not-data"}
     for part in graph.parts:
         yield from _declared(graph, part, _used(part))
-        if not isinstance(part, Source) and not part.inputs and part.place not in said:
+        if not part.from_outside and not part.inputs and part.place not in said:
             text = f"{part.kind} {part.name!r} reads nothing"
             yield Problem("part.reads-nothing", text, "name what it reads: reads=...", part.place)
 
@@ -215,6 +216,7 @@ _RULES: tuple[Callable[[Graph], Iterator[Problem]], ...] = (
     service_problems,
     aggregation_problems,
     operator_problems,
+    gateway_problems,
     lake_problems,
     archive_problems,
     pattern_problems,

@@ -43,7 +43,13 @@ _HEAPS = frozenset({"spark.driver_memory"})
 _HEAP = re.compile(r"0*[1-9]\d*[kmgt]", re.ASCII | re.IGNORECASE)
 """What Java takes as the size of a heap: Spark hands it on as it is."""
 _MAY_BE_ZERO = frozenset(
-    {"spark.shuffle_partitions", "services.commit_interval", "http.port", "logs.kept"}
+    {
+        "spark.shuffle_partitions",
+        "services.commit_interval",
+        "http.port",
+        "serving.port",
+        "logs.kept",
+    }
 )
 
 

@@ -18,6 +18,7 @@ __all__ = [
     "LogSettings",
     "Secret",
     "ServiceSettings",
+    "ServingSettings",
     "Settings",
     "SparkSettings",
 ]
@@ -177,6 +178,46 @@ class HttpSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServingSettings:
+    """Where gateways listen, who may use them, and what they take. Each limit has its name here."""
+
+    host: str = _setting("127.0.0.1", "the address that gateways listen on")
+    port: int = _setting(
+        8800, "the port of the first gateway, the next one of the second; 0: any free ports"
+    )
+    names: str = _setting(
+        "", "host names, separated by commas, that requests without a token may name"
+    )
+    tokens_file: str = _setting(
+        "", "TOML file with the callers; empty: no tokens, which only a loopback address allows"
+    )
+    tls_certificate_file: str = _setting("", "PEM file with the certificate of the gateways")
+    tls_key_file: str = _setting("", "PEM file with its key")
+    origins: str = _setting(
+        "", "origins, separated by commas, whose pages may use the gateways in a browser (CORS)"
+    )
+    connections: int = _setting(1000, "the most connections at once; more are refused")
+    calls_per_caller: int = _setting(64, "the most requests of one caller at once")
+    head_timeout: timedelta = _setting(
+        timedelta(seconds=10), "how long a request line with its headers may take"
+    )
+    silence_timeout: timedelta = _setting(
+        timedelta(seconds=30), "how long a client may send nothing, or read nothing of its answer"
+    )
+    body_bytes: int = _setting(8 << 20, "the largest body, unless it is streamed NDJSON")
+    batch_records: int = _setting(10_000, "the most records in a list, or in one atomic request")
+    waiting_records: int = _setting(
+        50_000, "the most records of all callers that wait for Kafka; more are refused"
+    )
+    write_timeout: timedelta = _setting(
+        timedelta(seconds=20), "how long Kafka may take to acknowledge a record"
+    )
+    remembered_requests: int = _setting(
+        1_000_000, "the most idempotency keys that are remembered; more are refused"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DevSettings:
     """`penstock dev`: how it supervises."""
 
@@ -208,6 +249,7 @@ class Settings:
     lake: LakeSettings = field(default_factory=LakeSettings)
     services: ServiceSettings = field(default_factory=ServiceSettings)
     http: HttpSettings = field(default_factory=HttpSettings)
+    serving: ServingSettings = field(default_factory=ServingSettings)
     dev: DevSettings = field(default_factory=DevSettings)
     logs: LogSettings = field(default_factory=LogSettings)
     home: str = _setting(

@@ -1,0 +1,42 @@
+"""What `penstock check` says of gateways."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from penstock.core.graph.gateway import Gateway
+from penstock.core.graph.graph import Graph
+from penstock.core.place import did_you_mean
+from penstock.errors import Problem
+
+__all__ = ["LEAST_REMEMBERED", "gateway_problems"]
+
+LEAST_REMEMBERED = timedelta(minutes=1)
+"""A client that repeats a request may wait for so long between two attempts."""
+
+
+def gateway_problems(graph: Graph) -> Iterator[Problem]:
+    """Yield every problem of every gateway."""
+    for part in graph.parts:
+        if isinstance(part, Gateway):
+            yield from _uses(part)
+            yield from _roles(part)
+            if part.remembers < LEAST_REMEMBERED:
+                text = f"gateway {part.name!r} remembers requests for {part.remembers}"
+                hint = 'remembers="24h", for example: whoever repeats a request may wait before'
+                yield Problem("gateway.remembers", text, hint, part.place)
+
+
+def _uses(gateway: Gateway) -> Iterator[Problem]:
+    if not gateway.takes:
+        text = f"gateway {gateway.name!r} takes nothing"
+        yield Problem("gateway.empty", text, "takes=a stream", gateway.place)
+
+
+def _roles(gateway: Gateway) -> Iterator[Problem]:
+    known = [each.name for each in gateway.takes]
+    for role, names in gateway.roles.items():
+        for name in names:
+            if name not in known:
+                text = f"gateway {gateway.name!r}: role {role!r} names {name!r}"
+                hint = f"what the gateway takes: {did_you_mean(name, known)}"
+                yield Problem("gateway.roles", text, hint, gateway.place)

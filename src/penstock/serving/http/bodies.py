@@ -1,0 +1,121 @@
+"""Bodies of requests: bounded in size, in lines, and in the time that a client may be silent."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from http import HTTPStatus
+
+from starlette.requests import Request
+
+from penstock.serving.http.problems import Problem
+
+__all__ = ["JSON", "NDJSON", "Bodies", "Line", "content_type"]
+
+JSON = "application/json"
+NDJSON = "application/x-ndjson"
+
+_DRAINED_BYTES = 32 << 20
+"""A body that is too large is read to its end, and thrown away, unless it is larger than this."""
+
+Line = tuple[int, bytes | None]
+"""The number of a line, from 1, and what it holds; None: it is too long."""
+
+
+def content_type(request: Request) -> str:
+    """Return the media type of a body, which must be one that is taken.
+
+    A page of a stranger cannot send these from a browser without being asked for its origin.
+    """
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given in (JSON, NDJSON):
+        return given
+    raise Problem(
+        HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+        "body.type",
+        f"the body is {given or 'of no type'}",
+        allowed=f"{JSON} or {NDJSON}",
+    )
+
+
+class Bodies:
+    """Reads bodies within limits."""
+
+    def __init__(self, *, body_bytes: int, silence_seconds: float) -> None:
+        self._most = body_bytes
+        self._silence = silence_seconds
+
+    async def whole(self, request: Request) -> bytes:
+        """Return a body; 413 where it is too large, 408 where it does not come."""
+        said = request.headers.get("content-length", "")
+        large = said.isdecimal() and int(said) > self._most
+        if large and int(said) > _DRAINED_BYTES:
+            raise self._too_large()
+        parts: list[bytes] = []
+        size = 0
+        async with aclosing(self._chunks(request)) as chunks:
+            async for chunk in chunks:
+                size += len(chunk)
+                if size > _DRAINED_BYTES:
+                    break
+                # Whoever is cut off while sending may never read why.
+                large = large or size > self._most
+                if large:
+                    parts.clear()
+                else:
+                    parts.append(chunk)
+        if large:
+            raise self._too_large()
+        return b"".join(parts)
+
+    async def lines(self, request: Request, *, most: int) -> AsyncGenerator[list[Line], None]:
+        """Yield the lines of a body as they come, some at a time, without the empty ones.
+
+        ``most`` bounds a line; the rest of a longer one is read and thrown away.
+        """
+        number, rest, skipping = 0, b"", False
+        async for chunk in self._chunks(request):
+            *whole, rest = (rest + chunk).split(b"\n")
+            found: list[Line] = []
+            for line in whole:
+                number += 1
+                if skipping:
+                    skipping = False
+                elif len(line) > most:
+                    found.append((number, None))
+                elif line.strip():
+                    found.append((number, line))
+            if len(rest) > most:
+                if not skipping:
+                    found.append((number + 1, None))
+                skipping, rest = True, b""
+            if found:
+                yield found
+        if rest.strip() and not skipping:
+            yield [(number + 1, rest if len(rest) <= most else None)]
+
+    async def _chunks(self, request: Request) -> AsyncGenerator[bytes, None]:
+        stream = request.stream()
+        while True:
+            try:
+                async with asyncio.timeout(self._silence):
+                    chunk = await anext(stream)
+            except StopAsyncIteration:
+                return
+            except TimeoutError:
+                raise Problem(
+                    HTTPStatus.REQUEST_TIMEOUT,
+                    "body.slow",
+                    f"nothing of the body came for {self._silence:g}s",
+                    headers={"Connection": "close"},
+                ) from None
+            if chunk:
+                yield chunk
+
+    def _too_large(self) -> Problem:
+        return Problem(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            "body.too-large",
+            f"the body has more than {self._most} bytes",
+            allowed=f"{self._most} bytes, or a stream of any length as {NDJSON}",
+            headers={"Connection": "close"},
+        )

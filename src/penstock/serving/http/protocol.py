@@ -1,0 +1,126 @@
+"""HTTP/1.1 on a connection, with limits that the server below does not have.
+
+A head has a time and a size, a client that does not read has a time, and the number of connections
+is bounded: whoever is slow, silent or many costs a bounded amount of memory for a bounded time.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+__all__ = ["HEAD_BYTES", "BoundedProtocol", "ConnectionLimits", "bounded_protocol"]
+
+HEAD_BYTES = 32 << 10
+"""A request line with its headers."""
+
+_FULL = (
+    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n"
+    b"Connection: close\r\n\r\n"
+)
+_TOO_LARGE = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Length: 0\r\n"
+    b"Connection: close\r\n\r\n"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionLimits:
+    """What one server allows its connections."""
+
+    connections: int
+    head_seconds: float
+    silence_seconds: float
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """One connection; a class derived from it has the limits of one server."""
+
+    limits: ClassVar[ConnectionLimits]
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin, unless there are too many connections."""
+        self._head_bytes = 0
+        self._in_head = True
+        self._refused = False
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._write_timer: asyncio.TimerHandle | None = None
+        super().connection_made(transport)
+        if len(self.connections) > self.limits.connections:
+            self._refuse(_FULL)
+            return
+        self._begin_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        self._stop_timers()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came, unless it is still the head and that is too large."""
+        if self._refused:
+            return
+        if self._in_head and self._head_bytes > HEAD_BYTES:
+            self._refuse(_TOO_LARGE)
+            return
+        super().data_received(data)
+        if self._in_head:
+            self._head_bytes += len(data)
+
+    def on_message_begin(self) -> None:
+        """Begin the head of a request."""
+        super().on_message_begin()
+        self._begin_head()
+
+    def on_headers_complete(self) -> None:
+        """End the head."""
+        self._in_head = False
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+        super().on_headers_complete()
+
+    def pause_writing(self) -> None:
+        """Wait for the client to read, for so long."""
+        super().pause_writing()
+        if self._write_timer is None:
+            self._write_timer = self.loop.call_later(self.limits.silence_seconds, self._abort)
+
+    def resume_writing(self) -> None:
+        """Go on: the client reads."""
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
+        super().resume_writing()
+
+    def _begin_head(self) -> None:
+        self._in_head = True
+        self._head_bytes = 0
+        if self._head_timer is None:
+            self._head_timer = self.loop.call_later(self.limits.head_seconds, self._late)
+
+    def _late(self) -> None:
+        self._head_timer = None
+        if self._in_head and not self.transport.is_closing():
+            self.transport.abort()
+
+    def _refuse(self, answer: bytes) -> None:
+        self._refused = True
+        self.transport.write(answer)
+        self.transport.close()
+
+    def _abort(self) -> None:
+        self._write_timer = None
+        self.transport.abort()
+
+    def _stop_timers(self) -> None:
+        for timer in (self._head_timer, self._write_timer):
+            if timer is not None:
+                timer.cancel()
+        self._head_timer = self._write_timer = None
+
+
+def bounded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
+    """Return the protocol for uvicorn, with these limits."""
+    return type("LimitedProtocol", (BoundedProtocol,), {"limits": limits})

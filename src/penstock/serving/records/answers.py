@@ -1,0 +1,116 @@
+"""What a request for records is answered: where each stands, or what is wrong with it."""
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from starlette.responses import Response
+
+from penstock.errors import PenstockError, TransientError
+from penstock.serving.http.bodies import JSON
+from penstock.serving.http.problems import Problem
+from penstock.serving.records.intake import Outcome, Stand
+from penstock.serving.records.parsing import MISTAKES_TOLD, Mistake
+
+__all__ = ["lines_of", "mistaken", "one_answer", "several_answer", "too_long"]
+
+
+def one_answer(outcome: Outcome) -> Response:
+    """Return the answer for one record; raise what is wrong with it."""
+    if isinstance(outcome, Stand):
+        return _json(HTTPStatus.CREATED, _stand(outcome))
+    if isinstance(outcome, Mistake):
+        raise Problem(
+            _status_of(outcome),
+            outcome.code,
+            outcome.detail,
+            path=outcome.path,
+            allowed=outcome.allowed,
+        )
+    raise outcome
+
+
+def several_answer(outcomes: Sequence[Outcome]) -> Response:
+    """Return the answer for a list: where each record stands, or what is wrong with it."""
+    accepted = sum(isinstance(each, Stand) for each in outcomes)
+    status = HTTPStatus.CREATED if accepted == len(outcomes) else HTTPStatus.MULTI_STATUS
+    headers = {}
+    if outcomes and not accepted:
+        failed = next((each for each in outcomes if isinstance(each, TransientError)), None)
+        if failed is not None:
+            raise failed
+        mistakes = [(at, each) for at, each in enumerate(outcomes) if isinstance(each, Mistake)]
+        raise mistaken(mistakes, of=len(outcomes))
+    if any(isinstance(each, TransientError) for each in outcomes):
+        headers["Retry-After"] = "1"
+    document = {
+        "accepted": accepted,
+        "refused": len(outcomes) - accepted,
+        "records": [_outcome(each) for each in outcomes],
+    }
+    return _json(status, document, headers)
+
+
+def mistaken(mistakes: Sequence[tuple[int, Mistake]], *, of: int) -> Problem:
+    """Return the problem for a request of which nothing was written."""
+    told = [{"index": at, **each.document()} for at, each in mistakes[:MISTAKES_TOLD]]
+    return Problem(
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        "request.mistakes",
+        f"{len(mistakes)} of {of} records have mistakes, and none was written",
+        errors=told,
+    )
+
+
+def _outcome(outcome: Outcome) -> dict[str, Any]:
+    if isinstance(outcome, Stand):
+        return _stand(outcome)
+    if isinstance(outcome, Mistake):
+        return {"error": outcome.document()}
+    return {"error": {"code": outcome.code, "detail": outcome.message}}
+
+
+def lines_of(
+    numbers: Sequence[int], outcomes: Sequence[Outcome], *, each: bool
+) -> tuple[list[bytes], int, int, PenstockError | None]:
+    """Return the lines of an answer, how many were accepted and refused, and what ends it."""
+    lines: list[bytes] = []
+    accepted, failed = 0, None
+    for number, outcome in zip(numbers, outcomes, strict=True):
+        if isinstance(outcome, Stand):
+            accepted += 1
+            if each:
+                place = (number, outcome.partition, outcome.offset)
+                lines.append(b'{"line":%d,"partition":%d,"offset":%d}' % place)
+            continue
+        if isinstance(outcome, PenstockError):
+            failed = outcome
+        lines.append(msgspec.json.encode({"line": number, **_outcome(outcome)}))
+    return lines, accepted, len(outcomes) - accepted, failed
+
+
+def too_long(most: int) -> Mistake:
+    """Return the mistake that a line beyond the limit is."""
+    return Mistake("data.too-large", f"the line has more than {most} bytes")
+
+
+def _status_of(mistake: Mistake) -> int:
+    if mistake.code in {"data.not-json", "data.too-deep"}:
+        return HTTPStatus.BAD_REQUEST
+    if mistake.code == "data.too-large":
+        return HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    return HTTPStatus.UNPROCESSABLE_ENTITY
+
+
+def _stand(stand: Stand) -> dict[str, int]:
+    return {"partition": stand.partition, "offset": stand.offset}
+
+
+def _json(status: int, document: Any, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(
+        msgspec.json.encode(document),
+        status_code=status,
+        media_type=JSON,
+        headers=dict(headers or {}),
+    )

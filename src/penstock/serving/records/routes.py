@@ -1,0 +1,199 @@
+"""``POST /v1/streams/{name}/records``: one record, a list, or lines for as long as one likes."""
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from penstock.core.graph.gateway import Gateway
+from penstock.core.settings.settings import ServingSettings
+from penstock.serving.http.bodies import NDJSON, Bodies, content_type
+from penstock.serving.http.guard import caller_of
+from penstock.serving.http.problems import Problem
+from penstock.serving.http.rights import require_right
+from penstock.serving.meter import Meter
+from penstock.serving.records.answers import mistaken, one_answer, several_answer
+from penstock.serving.records.intake import Intake, Outcome, Stand
+from penstock.serving.records.lines import LineAnswer
+from penstock.serving.records.once import Transactions
+from penstock.serving.records.parsing import Mistake, RecordReader, Taken, parts_of
+from penstock.serving.records.slots import Once, Target, digest_of
+
+__all__ = ["IDEMPOTENCY_KEY", "KEY_CHARACTERS", "RecordRoutes"]
+
+IDEMPOTENCY_KEY = "Idempotency-Key"
+KEY_CHARACTERS = 255
+_TRUTHS = {"true": True, "1": True, "": True, "false": False, "0": False}
+
+
+class RecordRoutes:
+    """Takes records for the streams of a gateway."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        settings: ServingSettings,
+        *,
+        intake: Intake,
+        transactions: Transactions,
+        meter: Meter,
+    ) -> None:
+        self._gateway = gateway
+        self._readers = {stream.name: RecordReader(stream) for stream in gateway.takes}
+        self._bodies = Bodies(
+            body_bytes=settings.body_bytes,
+            silence_seconds=settings.silence_timeout.total_seconds(),
+        )
+        self._batch = settings.batch_records
+        self._intake = intake
+        self._transactions = transactions
+        self._meter = meter
+        self.partitions: Mapping[str, int] = {}
+        """How many partitions the topics have whose records go round."""
+
+    async def post(self, request: Request) -> Response:
+        """Answer a request."""
+        reader = self._reader(request)
+        kind = content_type(request)
+        atomic = _flag(request, "atomic")
+        once = _idempotency(request)
+        if once is None and not atomic and kind == NDJSON:
+            self._intake.require_room(0)
+            return LineAnswer(
+                reader,
+                request,
+                intake=self._intake,
+                bodies=self._bodies,
+                meter=self._meter,
+                count=self._settle,
+            )
+        body = await self._bodies.whole(request)
+        raws, listed = self._split(body, kind)
+        records = [reader.read(raw) for raw in raws]
+        if once is None and not atomic:
+            return await self._write(reader, records, listed=listed)
+        return await self._write_once(reader, records, listed=listed, key=once, body=body)
+
+    def _reader(self, request: Request) -> RecordReader:
+        name = request.path_params["name"]
+        reader = self._readers.get(name)
+        if reader is None:
+            raise Problem(
+                HTTPStatus.NOT_FOUND,
+                "stream.unknown",
+                f"this gateway takes no records for {name!r}",
+                allowed=", ".join(self._readers),
+            )
+        require_right(request.scope, self._gateway, name)
+        return reader
+
+    def _split(self, body: bytes, kind: str) -> tuple[list[bytes], bool]:
+        if kind != NDJSON:
+            return parts_of(body, most=self._batch)
+        lines = [line for line in body.split(b"\n") if line.strip()]
+        if len(lines) > self._batch:
+            raise Problem(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                "request.too-many",
+                f"the request has {len(lines)} records",
+                allowed=f"{self._batch} records in an atomic request",
+            )
+        return lines, True
+
+    async def _write(
+        self, reader: RecordReader, records: Sequence[Taken | Mistake], *, listed: bool
+    ) -> Response:
+        good = sum(isinstance(each, Taken) for each in records)
+        if good:
+            self._intake.require_room(good)
+        self._meter.took(len(records))
+        writing = self._intake.send(reader.stream, records)
+        await writing.done
+        self._settle(writing.outcomes)
+        if not listed:
+            return one_answer(writing.outcomes[0])
+        return several_answer(writing.outcomes)
+
+    async def _write_once(
+        self,
+        reader: RecordReader,
+        records: Sequence[Taken | Mistake],
+        *,
+        listed: bool,
+        key: "_Key | None",
+        body: bytes,
+    ) -> Response:
+        mistakes = [(at, each) for at, each in enumerate(records) if isinstance(each, Mistake)]
+        self._meter.took(len(records))
+        if mistakes:
+            self._meter.settled(refused=len(records))
+            if not listed:
+                return one_answer(mistakes[0][1])
+            raise mistaken(mistakes, of=len(records))
+        taken = [each for each in records if isinstance(each, Taken)]
+        topic = reader.stream.topic.name
+        once = None
+        if key is not None:
+            request = digest_of([topic.encode(), b"%d" % listed, body])
+            once = Once(key=key.scoped(topic), request=request)
+        target = Target(topic=topic, partitions=self.partitions.get(topic))
+        try:
+            self._intake.require_room(0)
+            stands, before = await self._transactions.write(target, taken, once=once)
+        except BaseException:
+            self._meter.undone(len(records))
+            raise
+        self._meter.settled(passed=0 if before else len(taken), refused=len(taken) * before)
+        answer = one_answer(stands[0]) if not listed else several_answer(stands)
+        if before:
+            answer.headers["Idempotency-Replayed"] = "true"
+        return answer
+
+    def _settle(self, outcomes: Sequence[Outcome]) -> None:
+        passed = sum(isinstance(each, Stand) for each in outcomes)
+        refused = sum(isinstance(each, Mistake) for each in outcomes)
+        self._meter.settled(passed=passed, refused=refused)
+        self._meter.undone(len(outcomes) - passed - refused)
+
+
+class _Key:
+    """An idempotency key, as one caller gave it: another caller's is another one."""
+
+    def __init__(self, text: str, caller: str) -> None:
+        self._text = text
+        self._caller = caller
+
+    def scoped(self, topic: str) -> bytes:
+        """Return the key as the log has it."""
+        return msgspec.json.encode([topic, self._caller, self._text])
+
+
+def _idempotency(request: Request) -> _Key | None:
+    text = request.headers.get(IDEMPOTENCY_KEY)
+    if text is None:
+        return None
+    if not text.strip() or len(text) > KEY_CHARACTERS:
+        raise Problem(
+            HTTPStatus.BAD_REQUEST,
+            "idempotency.key",
+            f"the {IDEMPOTENCY_KEY} has {len(text)} characters",
+            allowed=f"1 to {KEY_CHARACTERS} characters, such as a UUID",
+        )
+    return _Key(text, caller_of(request.scope).name)
+
+
+def _flag(request: Request, name: str) -> bool:
+    given = request.query_params.get(name)
+    if given is None:
+        return False
+    if given not in _TRUTHS:
+        raise Problem(
+            HTTPStatus.BAD_REQUEST,
+            "query.value",
+            f"{name} is {given!r}",
+            allowed="true or false",
+            path=name,
+        )
+    return _TRUTHS[given]

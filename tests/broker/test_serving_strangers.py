@@ -1,0 +1,150 @@
+"""The gateway as strangers see it: the guide's examples, and whatever its document allows."""
+
+import json
+import re
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from penstock import App, record
+from penstock.backbone.topics.topics import Topics
+from penstock.core.rules.check import verified
+
+from .serving_site import open_door
+
+
+@record(key="device")
+class Reading:
+    device: str
+    celsius: float
+
+
+@record()
+class Note:
+    text: str
+
+
+def test_the_examples_of_the_guide_give_what_it_says(kafka, tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "serving.md").read_text()
+    fences = re.findall(r"^```(\w+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    module: dict[str, Any] = {"__name__": "guide"}
+    code = next(text for kind, text in fences if kind == "python")
+    exec(compile(code, "serving.md", "exec"), module)  # noqa: S102 - that is the point
+    graph = verified(module["app"].graph)
+    Topics(kafka).declare(graph.topics())
+    try:
+        with open_door(graph, kafka, tmp_path) as door:
+            for _, text in (each for each in fences if each[0] == "curl"):
+                commands = text.replace("localhost:8800", f"localhost:{door.port}")
+                wanted = [line for line in commands.splitlines() if not line.startswith("curl ")]
+                given = []
+                for command in (line for line in commands.splitlines() if line.startswith("curl ")):
+                    done = subprocess.run(
+                        ["bash", "-c", command], check=True, capture_output=True, timeout=60
+                    )
+                    given += done.stdout.decode().splitlines()
+                assert given == wanted
+    finally:
+        Topics(kafka).delete([topic.name for topic in graph.topics()])
+
+
+# What is sent here comes from the document alone, as a stranger's tool would do it.
+
+ODD = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def from_schema(schema, schemas):
+    """Return a strategy for what a schema allows."""
+    if "$ref" in schema:
+        return from_schema(schemas[schema["$ref"].rpartition("/")[2]], schemas)
+    if "anyOf" in schema:
+        return st.one_of([from_schema(each, schemas) for each in schema["anyOf"]])
+    if schema["type"] == "object":
+        fields = {name: from_schema(each, schemas) for name, each in schema["properties"].items()}
+        return st.fixed_dictionaries(fields)
+    if schema["type"] == "array":
+        return st.lists(from_schema(schema["items"], schemas), max_size=3)
+    if schema["type"] == "string":
+        return st.text(
+            st.characters(codec="utf-8"), min_size=schema.get("minLength", 0), max_size=20
+        )
+    return st.floats(-1e300, 1e300) | st.integers(-(2**53), 2**53)
+
+
+def operations(document):
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield path, method, operation
+
+
+@st.composite
+def requests(draw, document):
+    """Return a request: as the document says, or wrong in one of its pieces."""
+    path, method, operation = draw(st.sampled_from(list(operations(document))))
+    headers, query, body, right = {}, {}, None, True
+    for parameter in operation.get("parameters", ()):
+        if parameter["in"] == "query" and draw(st.booleans()):
+            query[parameter["name"]] = draw(
+                st.sampled_from(["true", "each", "summary", "1", "\u2713", "%00", "'"])
+            )
+            right = False
+    if content := operation.get("requestBody"):
+        kind = draw(st.sampled_from([*content["content"], "text/plain"]))
+        headers["Content-Type"] = kind
+        schemas = document["components"]["schemas"]
+        wanted = content["content"].get(kind, {}).get("schema", {"type": "string"})
+        value = draw(from_schema(wanted, schemas))
+        how = draw(st.sampled_from(["right", "right", "odd", "bytes", "cut"]))
+        body = json.dumps(value).encode()
+        if how == "odd":
+            body = json.dumps(draw(ODD)).encode()
+        elif how == "bytes":
+            body = draw(st.binary(max_size=50))
+        elif how == "cut":
+            body = body[: len(body) // 2]
+        right = right and how == "right" and kind != "text/plain"
+    return path, method.upper(), query, headers, body, operation, right
+
+
+def test_whatever_is_sent_the_answer_is_one_that_the_document_tells(kafka, tmp_path):
+    app = App(f"fuzz{time.time_ns()}")
+    readings = app.stream(f"{app.name}.readings", Reading)
+    notes = app.stream(f"{app.name}.notes", Note, partitions=3, partition_by="round_robin")
+    app.gateway("door", takes=(readings, notes))
+    graph = verified(app.graph)
+    Topics(kafka).declare(graph.topics())
+    with open_door(graph, kafka, tmp_path) as door:
+        send_everything(door)
+
+
+def send_everything(door):
+    document = door.get("/v1/openapi.json").json
+    assert document["openapi"] == "3.1.0"
+
+    @settings(
+        max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), database=None
+    )
+    @given(requests(document))
+    def send(request):
+        path, method, query, headers, body, operation, right = request
+        target = quote(path) + ("?" + urlencode(query) if query else "")
+        sent = {name.replace("-", "_"): value for name, value in headers.items()}
+        answer = door.request(method, target, body, **sent)
+        assert str(answer.status) in operation["responses"], (answer.status, answer.body)
+        assert answer.status < 500
+        if answer.status >= 400:
+            assert answer.headers["content-type"] == "application/problem+json"
+            assert {"type", "title", "status", "code", "detail"} <= set(answer.json)
+        if right:
+            assert answer.status < 300, answer.body
+
+    send()

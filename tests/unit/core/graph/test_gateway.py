@@ -1,0 +1,63 @@
+"""A gateway is declared, checked and drawn as any part is."""
+
+from penstock import App, State, record
+from penstock.core.drawing.text import draw_mermaid, draw_text
+from penstock.core.rules.check import check
+
+
+@record(key="word")
+class Word:
+    word: str
+
+
+@record(key="word")
+class Count:
+    word: str
+    count: int
+
+
+def declared(**options):
+    app = App("shop")
+    words = app.stream("words", Word)
+    counts = app.table("counts", Count)
+
+    @app.service(reads=words, writes=counts)
+    def count(word: Word, total: State[int]) -> Count:
+        return Count(word.word, 1)
+
+    @app.service(reads=words)
+    def look(word: Word) -> None:
+        pass
+
+    known = {"words": words, "counts": counts, "count": count, "look": look}
+    given = {
+        name: tuple(known.get(each, each) for each in value) if isinstance(value, tuple) else value
+        for name, value in options.items()
+    }
+    app.gateway("door", **given)
+    return app.graph
+
+
+def codes(graph):
+    return [problem.code for problem in check(graph)]
+
+
+def test_a_gateway_is_drawn_and_checked_as_any_part():
+    graph = declared(takes=("words",))
+    assert codes(graph) == []
+    assert graph.part("door").summary == "gateway, takes words"
+    assert "door" in draw_text(graph)
+    assert ":::gateway" in draw_mermaid(graph)
+
+
+def test_a_gateway_remembers_requests_on_a_topic_of_its_own():
+    graph = declared(takes=("words",))
+    assert "shop.door.requests" in [topic.name for topic in graph.topics()]
+    assert codes(graph) == []
+
+
+def test_everything_that_is_wrong_with_a_gateway_is_told():
+    assert codes(declared()) == ["gateway.empty"]
+    assert codes(declared(takes=("counts",))) == ["gateway.takes", "gateway.empty"]
+    assert codes(declared(takes=("words",), remembers="1s")) == ["gateway.remembers"]
+    assert codes(declared(takes=("words",), roles={"reader": ("count",)})) == ["gateway.roles"]
