@@ -9,6 +9,7 @@ import msgspec
 
 from penstock.core.instants import FIRST_MILLIS, LAST_MILLIS
 from penstock.core.matching.matching import searcher
+from penstock.core.records.bounds import check_default, check_limits
 from penstock.core.records.schema import (
     Choice,
     Field,
@@ -51,28 +52,27 @@ def read_field(name: str, hint: Any, given: Any, *, event_time: bool = False) ->
 
     ``given`` is the class's default, or ``msgspec.NODEFAULT``; ``event_time`` says that the field
     is the event time of its record. TypeError: not a type for a record. PatternError: its pattern
-    is none that every engine reads alike.
+    is none that every engine reads alike. BoundError: limits or default do not fit the type.
     """
     plain, bounds = _limits_of(hint)
     plain, nullable = _without_none(plain)
     if not bounds:
         plain, bounds = _limits_of(plain)
     kind, annotation = read_type(plain)
-    if bounds and bounds.pattern is not None:
-        if kind != Scalar("text"):
-            raise TypeError(f"a pattern is for texts, not for {kind}")
-        searcher(bounds.pattern)
+    if bounds:
+        check_limits(kind, bounds)
+        if bounds.pattern is not None:
+            searcher(bounds.pattern)
     annotation = bounded(annotation, bounds, event_time=event_time)
+    whole = annotation | None if nullable else annotation
+    default = None if given is msgspec.NODEFAULT else msgspec.to_builtins(given)
+    if given is not msgspec.NODEFAULT:
+        check_default(whole, bounds, given)
     optional = nullable or given is not msgspec.NODEFAULT
     field = Field(
-        name=name,
-        type=kind,
-        nullable=nullable,
-        optional=optional,
-        default=None if given is msgspec.NODEFAULT else msgspec.to_builtins(given),
-        limits=bounds,
+        name=name, type=kind, nullable=nullable, optional=optional, default=default, limits=bounds
     )
-    return field, annotation | None if nullable else annotation
+    return field, whole
 
 
 def bounded(annotation: Any, bounds: Limits | None, *, event_time: bool = False) -> Any:

@@ -10,6 +10,7 @@ import msgspec
 from penstock.core.matching.pattern import PatternError
 from penstock.core.place import caller, did_you_mean
 from penstock.core.records.annotations import SCHEMA_ATTRIBUTE, SUPPORTED, read_field
+from penstock.core.records.bounds import BoundError
 from penstock.core.records.schema import Choice, Field, FieldType, Scalar, Schema
 from penstock.errors import Place, Problem
 
@@ -89,6 +90,10 @@ def _build(cls: type[T], key: tuple[str, ...], time: str | None, place: Place | 
             advice = "docs/expressions.md#patterns lists what a pattern may contain"
             problems.append(Problem("record.pattern", text, advice, place))
             field, annotation = Field(name=name, type=Scalar("text")), Any
+        except BoundError as problem:
+            text = f"{cls.__name__}.{name}: {problem}"
+            problems.append(Problem(problem.code, text, problem.hint, place))
+            field, annotation, given = Field(name=name, type=Scalar("text")), Any, msgspec.NODEFAULT
         except TypeError as problem:
             hint_text = f"a field may be {SUPPORTED}"
             problems.append(
