@@ -17,7 +17,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from penstock.core.app import App
-from penstock.core.place import did_you_mean
+from penstock.core.place import did_you_mean, is_penstocks
 from penstock.core.printable import printable
 from penstock.core.rules.check import check
 from penstock.errors import DefinitionError, Place, Problem
@@ -25,10 +25,13 @@ from penstock.machine.packages import INSTALL_SPARK, missing_spark_packages
 
 __all__ = ["mistake", "mistakes_in"]
 
-_PACKAGE = str(Path(__file__).resolve().parent.parent)
 _NOT_THERE = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 _UNEXPECTED = re.compile(r"(?:(\w+)\.)?(\w+)\(\) got an unexpected keyword argument '(\w+)'")
-_POSITIONAL = re.compile(r"(?:(\w+)\.)?(\w+)\(\) takes (?:from )?\d.* positional arguments? but ")
+_POSITIONAL = re.compile(
+    r"(?:(\w+)\.)?(\w+)\(\) (?:takes (?:from )?\d.* positional arguments? but |missing \d+ required )"
+)
+_OF_APP = re.compile(rf"\b(?:{'|'.join(each.__name__ for each in App.__mro__[1:-1])})\.(?=\w+\()")
+"""The classes that the methods of an application come from: who calls them knows ``App``."""
 _BRACKETS = re.compile(r"Too (?:few|many) arguments for <class 'penstock\.[\w.]+\.(\w+)'>")
 _NO_SPARK = "[SESSION_OR_CONTEXT_NOT_EXISTS]"
 _LATER = (
@@ -80,7 +83,8 @@ def mistake(error: BaseException, root: Path, *, names: Iterable[str] = ()) -> P
         hint = did_you_mean(gone[1], _public(sys.modules.get(gone[2])))
         return Problem("app.import", f"{gone[2]} has no {gone[1]!r}", hint, place)
     # In one line: what it says may come from anywhere, and must not look like another problem.
-    text = printable(f"{kind}: {error}" if str(error) else kind)
+    said = _OF_APP.sub("App.", str(error)) if isinstance(error, TypeError) else str(error)
+    text = printable(f"{kind}: {said}" if said else kind)
     return Problem("app.raised", text, _hint(error, names), place)
 
 
@@ -139,7 +143,7 @@ def _place(error: BaseException, root: Path) -> Place | None:
     places = [
         Place(frame.f_code.co_filename, line)
         for frame, line in reversed(lines)
-        if not frame.f_code.co_filename.startswith((_PACKAGE, "<"))
+        if not (is_penstocks(file := frame.f_code.co_filename) or file.startswith("<"))
     ]
     installed = ("site-packages", "dist-packages")
     own = (
@@ -168,7 +172,7 @@ def _hint(error: BaseException, names: Iterable[str]) -> str:
         return did_you_mean(error.name, [name for name in names if not name.startswith("_")])
     if isinstance(error, AttributeError) and error.name:
         return did_you_mean(error.name, _public(error.obj))
-    return _call_hint(str(error)) if isinstance(error, TypeError) else ""
+    return _call_hint(_OF_APP.sub("App.", str(error))) if isinstance(error, TypeError) else ""
 
 
 def _call_hint(text: str) -> str:
@@ -179,6 +183,8 @@ def _call_hint(text: str) -> str:
     if wrong is None:
         return ""
     owner, function, *argument = wrong.groups()
+    if function == "__init__":
+        return "name it: App(\"orders\")" if owner == "App" else ""
     scope: Any = App if owner == "App" else __import__("penstock")
     called = getattr(scope, function, None)
     if not callable(called):

@@ -1,23 +1,31 @@
 """Where in the user's source a definition stands, and which name they may have meant."""
 
 import difflib
+import os
 import sys
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import PurePath
 from types import FrameType
 
 from penstock.errors import Place
 
-__all__ = ["caller", "did_you_mean", "place_of"]
+__all__ = ["caller", "did_you_mean", "is_penstocks", "place_of"]
 
-_PACKAGE = str(Path(__file__).resolve().parent.parent)
+# With its last separator: beside the package there may be others whose names begin like it. Not
+# resolved, as the names in frames are not.
+_PACKAGE = str(PurePath(__file__).parent.parent) + os.sep
 _SUGGESTION_LIKENESS = 0.6
+
+
+def is_penstocks(file: str) -> bool:
+    """Return whether a source file, by the name that frames have of it, is Penstock's own."""
+    return file.startswith(_PACKAGE)
 
 
 def caller() -> Place | None:
     """Return the nearest line on the stack that is not Penstock's own."""
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - the documented way to the caller
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and is_penstocks(frame.f_code.co_filename):
         frame = frame.f_back
     return Place(frame.f_code.co_filename, frame.f_lineno) if frame else None
 

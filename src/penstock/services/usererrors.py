@@ -7,6 +7,7 @@ from pathlib import PurePath
 from traceback import extract_tb
 
 from penstock.backbone.client.logrecord import RawRecord
+from penstock.core.place import is_penstocks
 from penstock.core.records.deadletter import Coordinates
 
 __all__ = ["LOG", "TookTooLongError", "coordinates_of", "describe_error", "is_users"]
@@ -15,8 +16,6 @@ _RAISED = (Exception, SystemExit, CancelledError, GeneratorExit)
 
 LOG = logging.getLogger("penstock.services")
 LOG.addHandler(logging.NullHandler())
-
-_PACKAGE = str(PurePath(__file__).parent.parent)
 
 
 class TookTooLongError(TimeoutError):
@@ -47,7 +46,7 @@ def describe_error(error: BaseException) -> str:
     except Exception:  # noqa: BLE001 - even the text of a user's exception is the user's code
         text = f"raised {type(error).__name__}"
     frames = extract_tb(error.__traceback__)
-    outside = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
+    outside = [frame for frame in frames if not is_penstocks(frame.filename)]
     if not outside:
         return f"gave what cannot be used: {error}"
     return f"{text} ({PurePath(outside[-1].filename).name}:{outside[-1].lineno})"

@@ -6,9 +6,10 @@ from pathlib import PurePath
 from sysconfig import get_paths
 from traceback import FrameSummary, extract_stack
 
+from penstock.core.place import is_penstocks
+
 __all__ = ["whereabouts"]
 
-_PACKAGE = str(PurePath(__file__).parents[2])
 _LIBRARIES = tuple({get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
@@ -25,7 +26,7 @@ def whereabouts(thread: int) -> str:
 
 
 def _telling(frames: Sequence[FrameSummary]) -> FrameSummary:
-    outside = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
+    outside = [frame for frame in frames if not is_penstocks(frame.filename)]
     own = [frame for frame in outside if not frame.filename.startswith(_LIBRARIES)]
     # Every thread begins in the standard library: that says nothing of where it is.
     inner = outside if frames[-1] in outside else frames
