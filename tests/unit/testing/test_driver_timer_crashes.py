@@ -138,6 +138,34 @@ def test_timers_over_several_streams_do_not_depend_on_crashes(moves):
     assert hurt.read(unpaid) == calm.read(unpaid)
 
 
+def watermark_minutes(driver):
+    at = driver.event_times(Dun).watermark
+    return None if at is None else (at - START_AT.timestamp()) / 60
+
+
+def test_a_silent_stream_lets_event_time_go_on_also_while_no_timer_is_set():
+    driver = Driver(pair)
+    driver.pipe(payments, Payment("a", START_AT + timedelta(minutes=12)))
+    driver.advance_clock("29m")
+    assert watermark_minutes(driver) is None  # orders may come
+    driver.advance_clock("2m")
+    assert watermark_minutes(driver) == 10
+    driver.crash()
+    driver.restart()
+    driver.pipe(orders, Reading("a", START_AT, 1))  # behind: the timer goes off at once
+    assert [each.text for each in driver.read(unpaid)] == ["unpaid at 5"]
+
+
+def test_a_crash_does_not_begin_the_silence_of_a_stream_anew():
+    driver = Driver(pair)
+    driver.advance_clock("20m")
+    driver.crash()
+    driver.restart()
+    driver.advance_clock("11m")
+    driver.pipe(payments, Payment("a", START_AT + timedelta(minutes=12)))
+    assert watermark_minutes(driver) == 10
+
+
 @pytest.mark.parametrize("partitions", [1, 2])
 @settings(max_examples=settings().max_examples // 2)
 @given(steps=STEPS)

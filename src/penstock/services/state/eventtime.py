@@ -109,6 +109,7 @@ class TaskEventTime:
         for each in self._heard.values():
             if each.seen_at is None:
                 each.seen_at = self._clock
+                self.changed = True
         self._move()
 
     def looks_again(self) -> int | None:

@@ -154,7 +154,9 @@ class Step:
             first = micros(self._held_until)
         elif self._has_due_event():
             return EPOCH
-        elif self._timers is not None and self._timers.first("event") is not None:
+        elif self._timers is not None:
+            # Also where no timer is set: those to come must find event time where the silence of
+            # a stream has left it, however often the task was begun again meanwhile.
             moments = (first, self._event_time.looks_again())
             first = min((at for at in moments if at is not None), default=None)
         expiry = self.states.expires_at()
@@ -167,11 +169,13 @@ class Step:
 
     def tick(self, send: Send) -> bool:
         """Let the timers go off that are due, and forget what has expired."""
-        now = micros(self._clock())
+        now, known = micros(self._clock()), self._event_time.changed
         if self._actors is not None:
             self._actors.rest(now)
         self._event_time.look(self._clock)
-        fired = self._fire("event", self._event_time.micros, send)
+        # What the clock has moved is kept, too: it would be moved at another moment after a crash.
+        fired = self._event_time.changed and not known
+        fired |= self._fire("event", self._event_time.micros, send)
         if not self._out_of_time():
             fired |= self._fire("processing", now, send)
         return self.states.sweep(now) or fired
