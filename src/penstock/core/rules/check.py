@@ -11,6 +11,7 @@ from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Part, Pipeline, RealTime, Sink, Source
 from penstock.core.options import UnreadableSpan
 from penstock.core.place import did_you_mean
+from penstock.core.records.record import record_type
 from penstock.core.rules.archive import archive_problems
 from penstock.core.rules.cycles import undeclared_cycles
 from penstock.core.rules.gateways import gateway_problems
@@ -118,6 +119,12 @@ def _sources(graph: Graph) -> Iterator[Problem]:
             text = f"source {part.name!r}: {type(part.connector).__name__} has neither run nor open"
             hint = "give it run(feed), or splits() and open(split, position)"
             yield Problem("source.no-connector", text, hint, part.place)
+        made, held = part.parse, part.into.record
+        if isinstance(made, type) and record_type(made) and not issubclass(made, held.cls):
+            text = f"source {part.name!r}: parse makes {made.__name__}, but its {part.into.kind} "
+            hint = f"give it another stream, or a function that returns {held.name}"
+            text += f"{part.into.name!r} holds {held.name}"
+            yield Problem("source.parse", text, hint, part.place)
 
 
 def _sinks(graph: Graph) -> Iterator[Problem]:
@@ -169,7 +176,7 @@ def _declared(graph: Graph, part: Part, used: list[object]) -> Iterator[Problem]
         if not isinstance(data, Stream | Table | Lake):
             text = f"{part.kind} {part.name!r} names {data!r}, which is not a stream or a table"
             yield Problem("part.not-data", text, did_you_mean(str(data), known), part.place)
-        elif graph.find(data.name) != data:
+        elif data not in graph.data:  # by name alone: one that is declared twice is told as such
             text = f"{part.kind} {part.name!r} uses {data.name!r}, which is not in {graph.app!r}"
             yield Problem("part.undeclared", text, did_you_mean(data.name, known), part.place)
 
