@@ -28,7 +28,8 @@ __all__ = ["mistake", "mistakes_in"]
 _NOT_THERE = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 _UNEXPECTED = re.compile(r"(?:(\w+)\.)?(\w+)\(\) got an unexpected keyword argument '(\w+)'")
 _POSITIONAL = re.compile(
-    r"(?:(\w+)\.)?(\w+)\(\) (?:takes (?:from )?\d.* positional arguments? but |missing \d+ required )"
+    r"(?:(\w+)\.)?(\w+)\(\) "
+    r"(?:takes (?:from )?\d.* positional arguments? but |missing \d+ required )"
 )
 _OF_APP = re.compile(rf"\b(?:{'|'.join(each.__name__ for each in App.__mro__[1:-1])})\.(?=\w+\()")
 """The classes that the methods of an application come from: who calls them knows ``App``."""
@@ -184,7 +185,7 @@ def _call_hint(text: str) -> str:
         return ""
     owner, function, *argument = wrong.groups()
     if function == "__init__":
-        return "name it: App(\"orders\")" if owner == "App" else ""
+        return 'name it: App("orders")' if owner == "App" else ""
     scope: Any = App if owner == "App" else __import__("penstock")
     called = getattr(scope, function, None)
     if not callable(called):

@@ -1,7 +1,6 @@
 """Where in the user's source a definition stands, and which name they may have meant."""
 
 import difflib
-import os
 import sys
 from collections.abc import Iterable
 from pathlib import PurePath
@@ -13,7 +12,7 @@ __all__ = ["caller", "did_you_mean", "is_penstocks", "place_of"]
 
 # With its last separator: beside the package there may be others whose names begin like it. Not
 # resolved, as the names in frames are not.
-_PACKAGE = str(PurePath(__file__).parent.parent) + os.sep
+_PACKAGE = str(PurePath(__file__).parent.parent / "_").removesuffix("_")
 _SUGGESTION_LIKENESS = 0.6
 
 

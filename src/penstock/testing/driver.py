@@ -125,10 +125,18 @@ class Driver:
             at: when they were written; by default now
             key: another key than that of the record
             headers: headers of each record
+
+        It raises a TypeError for what is not a record of the stream, and DataError for a record
+        that no reader would accept. ``pipe_raw`` appends anything.
         """
-        codec = self._codecs[stream.name]
+        codec = self._codec(stream)
         for record in records:
-            self._append(stream, key or codec.key(record), codec.encode(record), at, headers)
+            if not isinstance(record, stream.record.cls):
+                found, held = type(record).__name__, stream.record.name
+                raise TypeError(f"{stream.name} holds {held}, and was given {found}")
+        written = [(codec.encode_valid(record), record) for record in records]
+        for value, record in written:
+            self._append(stream, key or codec.key(record), value, at, headers)
             self._see(stream, record)
         self._engine.flow()
 
@@ -142,6 +150,7 @@ class Driver:
         headers: Mapping[str, bytes] | None = None,
     ) -> None:
         """Append bytes as they are, valid or not, and let the services process them."""
+        self._codec(stream)
         self._append(stream, key, value, at, headers)
         self._engine.flow()
 
@@ -151,7 +160,7 @@ class Driver:
         ``key`` is the value of the key field, or a tuple, as in ``table``.
         """
         row = row_of(table.record.schema, key)
-        self.pipe_raw(table, self._codecs[table.name].key(row), None)
+        self.pipe_raw(table, self._codec(table).key(row), None)
 
     def read(self, stream: Stream[T] | Table[T]) -> list[T]:
         """Return the records since the last reading, in order within each partition.
@@ -159,12 +168,13 @@ class Driver:
         Deletions of rows are left out. Raises DataError if bytes from ``pipe_raw`` do not
         decode.
         """
-        decode, deletes = self._codecs[stream.name].decode, isinstance(stream, Table)
+        decode, deletes = self._codec(stream).decode, isinstance(stream, Table)
         found = [raw.value() for raw in self.read_raw(stream)]
         return [decode(value) for value in found if value is not None or not deletes]
 
     def read_raw(self, stream: OnLog) -> list[MemoryRecord]:
         """Return the records since the last reading as they are: key, value, headers, offset."""
+        self._codec(stream)
         found: list[MemoryRecord] = []
         for partition in self._log.partitions(stream.topic.name):
             records = self._log.read(partition, self._read_to.get(partition, 0))
@@ -177,10 +187,12 @@ class Driver:
 
         The key is the value of the key field, or a tuple if the type has several key fields.
         """
-        latest: dict[bytes, bytes | None] = {}
+        codec, latest = self._codec(table), dict[bytes, bytes | None]()
+        if not isinstance(table, Table):
+            raise TypeError(f"{table.name} is not a table: read(...) gives the records of a stream")
         for partition in self._log.partitions(table.topic.name):
             latest |= {raw.key() or b"": raw.value() for raw in self._log.read(partition)}
-        decode, key_of = self._codecs[table.name].decode, attrgetter(*table.record.schema.key)
+        decode, key_of = codec.decode, attrgetter(*table.record.schema.key)
         records = [decode(value) for value in latest.values() if value is not None]
         return {key_of(record): record for record in records}
 
@@ -203,15 +215,16 @@ class Driver:
             for raw in self._log.read(partition)
         ]
 
-    def state(self, service: Service, key: str | int | bytes, *, name: str | None = None) -> Any:
+    def state(self, service: Service, key: Any, *, name: str | None = None) -> Any:
         """Return the state of a key in a running service; None if it has none.
 
-        ``name`` is the name of the state. You may omit it if there is only one, and for the fields
-        of an actor.
+        ``key`` is the value of the key field, a tuple if the type has several, or the bytes of the
+        Kafka key. ``name`` is the name of the state. You may omit it if there is only one, and for
+        the fields of an actor.
         """
         alone = len(service.states) == 1 or isinstance(service, Actor)
         name = name or (service.states[0].name if alone else None)
-        wanted = key if isinstance(key, bytes) else str(key).encode()
+        wanted = key if isinstance(key, bytes) else self._key(service, key)
         for task in self._engine.running(service):
             states = task.step.states
             cells = states.named(name or "") if isinstance(states, States) else None
@@ -281,6 +294,23 @@ class Driver:
         """Start every service that is down, from its changelog and its committed offsets."""
         self._engine.restart()
         self._engine.flow()
+
+    def _codec(self, data: Any) -> JsonCodec[Any]:
+        """Return the codec of a stream or table; TypeError if the application has no such thing."""
+        if isinstance(data, Stream | Table) and data.name in self._codecs:
+            return self._codecs[data.name]
+        named = data.name if isinstance(data, Stream | Table | Service) else data
+        raise TypeError(
+            f"{self._graph.app} has no stream or table {named!r}; pass what app.stream(...) or "
+            "app.table(...) returned"
+        )
+
+    def _key(self, service: Service, key: Any) -> bytes:
+        """Return the Kafka key of a value of the key field; a text is the key already."""
+        if isinstance(key, str):
+            return key.encode()
+        read = service.reads[0]
+        return self._codec(read).key(row_of(read.record.schema, key)) or b""
 
     def _append(
         self,

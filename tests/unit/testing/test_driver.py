@@ -312,3 +312,49 @@ def test_a_test_deletes_a_row_too():
     assert (driver.table(latest), driver.table(copies)) == ({}, {"a": Count("a", 1)})
     with pytest.raises(TypeError, match="5 is not a key of Count"):
         driver.delete(latest, 5)
+
+
+def test_what_is_no_record_of_a_stream_is_refused_where_it_is_piped():
+    app = wordcount()
+    driver = Driver(app)
+    with pytest.raises(TypeError, match="lines holds Line, and was given Word"):
+        driver.pipe(app.lines, Word("x"))
+    with pytest.raises(TypeError, match="lines holds Line, and was given dict"):
+        driver.pipe(app.lines, {"text": "x"})
+    with pytest.raises(DataError, match="Expected `str`, got `int`"):
+        driver.pipe(app.lines, Line("a"), Line(5))
+    assert driver.read(app.lines) == []  # none of several is there
+    assert driver.dead_letters() == []
+
+
+def test_what_is_no_stream_or_table_of_the_application_is_named():
+    app = wordcount()
+    driver = Driver(app)
+    for call in (driver.read, driver.table, driver.read_raw, driver.pipe):
+        with pytest.raises(TypeError, match="has no stream or table 'counts'; pass what app"):
+            call("counts")
+    with pytest.raises(TypeError, match="has no stream or table 'split'"):
+        driver.read(app.split)
+    with pytest.raises(TypeError, match="words is not a table"):
+        driver.table(app.words)
+
+
+def test_the_state_of_a_key_of_several_fields_is_found_by_a_tuple():
+    @record(key=("room", "floor"))
+    class Sign:
+        room: str
+        floor: int
+
+    house = App("house")
+    signs = house.stream("signs", Sign)
+
+    @house.service(reads=signs)
+    def tally(sign: Sign, seen: State[int]) -> None:
+        seen.set(seen.get(0) + 1)
+
+    driver = Driver(house)
+    driver.pipe(signs, Sign("hall", 2), Sign("hall", 2))
+    assert driver.state(tally, ("hall", 2)) == 2
+    assert driver.state(tally, ("hall", 3)) is None
+    with pytest.raises(TypeError, match="not a key of Sign, which is \\(room: text, floor: int\\)"):
+        driver.state(tally, 2)

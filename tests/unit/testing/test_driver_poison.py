@@ -205,7 +205,7 @@ def test_an_event_time_that_is_no_instant_moves_nothing_and_hurts_nobody(at):
             return Told(timer.key, f"{timer.event_time_at:%H:%M}")
 
     driver = Driver(app, partitions=1)
-    driver.pipe(samples, Sample("far", at))
+    driver.pipe_raw(samples, b"far", b'{"key":"far","at":%d}' % at)
     driver.pipe(samples, Sample("a", round(NOON.timestamp() * 1000)))
     assert {each.text for each in driver.read(told)} == {"12:00"}
 
