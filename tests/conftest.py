@@ -2,12 +2,18 @@
 
 import os
 import signal
+import sys
 
 import pytest
 
 # Every JVM of a test lives for seconds or a few minutes: the second compiler, which makes a program
 # fast that runs for hours, would take more processor time than it gives back.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+
+# Where Python may not keep what it has compiled, as in many containers, each of the hundreds of
+# programs that tests start would compile all that it imports: a second and more of processor time.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 class Failures:

@@ -1,5 +1,6 @@
 """What a run of the tests tells: of all its lanes, and by the time it is cut off."""
 
+import os
 import runpy
 import shutil
 import subprocess
@@ -35,7 +36,7 @@ CUT_OFF = """
 import os
 
 def test_that_fails():
-    print("what it printed")
+    print("bytecode is kept:", "PYTHONDONTWRITEBYTECODE" not in os.environ)
     assert 6 * 7 == 41
 
 def test_that_never_ends():
@@ -48,6 +49,7 @@ def test_a_failure_can_be_read_though_the_run_was_cut_off_afterwards(tmp_path):
     (tmp_path / "test_cut_off.py").write_text(CUT_OFF)
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", tmp_path, tmp_path],
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         check=False,
@@ -56,7 +58,7 @@ def test_a_failure_can_be_read_though_the_run_was_cut_off_afterwards(tmp_path):
     assert run.returncode == 3
     assert "test_cut_off.py::test_that_fails" in run.stdout
     assert "assert (6 * 7) == 41" in run.stdout
-    assert "what it printed" in run.stdout
+    assert "bytecode is kept: True" in run.stdout, "so that programs of tests start quickly"
 
 
 def run_lanes(directory):
