@@ -90,7 +90,7 @@ def reductions():
 
 
 @pytest.mark.parametrize(("combiner", "form", "kind", "reduction"), reductions())
-@settings(max_examples=25)
+@settings(max_examples=settings().max_examples // 3)
 @given(data=st.data())
 def test_every_reduction_comes_to_what_the_combiner_would_hold(
     combiner, form, kind, reduction, data

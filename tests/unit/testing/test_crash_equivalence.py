@@ -13,7 +13,7 @@ EQUIVALENCE = Path(__file__).parents[2] / "equivalence"
 kit = SimpleNamespace(**runpy.run_path(str(EQUIVALENCE / "crashes.py")))
 Plan = kit.kit.Plan
 
-SEEDS = 80
+SEEDS = 40
 """``make chaos`` plays thousands."""
 
 

@@ -9,10 +9,11 @@ NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_in
 JSON = st.recursive(
     st.booleans() | NUMBERS | st.text(),
     lambda inner: st.lists(inner | st.none()) | st.dictionaries(st.text(), inner | st.none()),
+    max_leaves=5,
 )
 
 
-@given(st.lists(st.tuples(st.text(), JSON)))
+@given(st.lists(st.tuples(st.text(), JSON), max_size=4))
 def test_the_latest_position_of_each_split_comes_back_as_it_was(given_positions):
     records = [dump_position(split, position) for split, position in given_positions]
     assert load_positions(records) == dict(given_positions)

@@ -19,7 +19,7 @@ from penstock.core.records.schema import ListOf
 every = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[3] / "everyaggregate.py")))
 folded, near = every.folded, every.near
 of_every_aggregate = pytest.mark.parametrize(("combiner", "form"), every.cases())
-examples = settings(max_examples=25)
+examples = settings(max_examples=settings().max_examples // 3)
 
 
 def test_every_module_is_found_and_what_it_offers_is_public():

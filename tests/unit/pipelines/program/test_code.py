@@ -1,10 +1,9 @@
 """What a Python function is made of: the same at every start, and another when it is changed."""
 
+import json
 import subprocess
 import sys
-import textwrap
-
-import pytest
+from pathlib import Path
 
 HELPER = "def doubled(x):\n    return x * {factor}\n"
 PROGRAM = """
@@ -56,34 +55,43 @@ def x_in(x, y):
 VALUES = {"limit": 1, "constant": 3, "hours": 1, "price": "1.0", "word": "a", "most": 1, "sides": 4}
 
 
-@pytest.fixture
-def text(tmp_path):
-    """Give the text of a program as a process of its own finds it."""
+SCRIPT = """
+import json, sys
+from penstock.pipelines.program.code import code_text
 
-    def run(*, factor=2, seed=0, **changed: object) -> str:
-        (tmp_path / "helper.py").write_text(HELPER.format(factor=factor))
-        (tmp_path / "program.py").write_text(PROGRAM.format(**VALUES | changed))
-        script = textwrap.dedent("""
-            import program
-            from penstock.pipelines.program.code import code_text
-            print(code_text(program.passing))
-        """)
-        (tmp_path / "main.py").write_text(script)
-        done = subprocess.run(
-            [sys.executable, "-B", "main.py"],
-            cwd=tmp_path,
-            env={"PYTHONHASHSEED": str(seed), "PYTHONPATH": ":".join(sys.path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return done.stdout
+def text(directory):
+    sys.path.insert(0, directory)
+    import program
+    sys.path.remove(directory)
+    del sys.modules["program"], sys.modules["helper"]
+    return code_text(program.passing)
 
-    return run
+print(json.dumps([text(each) for each in sys.argv[1:]]))
+"""
 
 
-def test_the_text_is_the_same_in_every_process_and_tells_every_change(text):
-    before = text()
-    assert text(seed=1) == before
-    changed = [text(factor=3), *(text(**{name: 7}) for name in VALUES)]
-    assert len({before, *changed}) == len(VALUES) + 2
+def texts(directories: list[Path], *, seed: int) -> list[str]:
+    """Return the texts of programs, each in a directory, as a process of its own finds them."""
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, *directories],
+        env={"PYTHONHASHSEED": str(seed), "PYTHONPATH": ":".join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+def test_the_text_is_the_same_in_every_process_and_tells_every_change(tmp_path):
+    def program(number: int, *, factor=2, **changed: object) -> Path:
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        (directory / "helper.py").write_text(HELPER.format(factor=factor))
+        (directory / "program.py").write_text(PROGRAM.format(**VALUES | changed))
+        return directory
+
+    changes = [{}, {"factor": 3}, *({name: 7} for name in VALUES)]
+    programs = [program(number, **each) for number, each in enumerate(changes)]
+    found = texts(programs, seed=0)
+    assert texts(programs, seed=1) == found
+    assert len(set(found)) == len(VALUES) + 2
