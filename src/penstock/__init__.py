@@ -7,6 +7,7 @@ written with the words of ``penstock.windows``, ``penstock.triggers`` and ``pens
 
 from penstock.core.app import App
 from penstock.core.derived.merging import merge
+from penstock.core.graph.changes import Change
 from penstock.core.graph.data import Output, delete, feedback, send
 from penstock.core.graph.parts import micro_batch, real_time
 from penstock.core.graph.policy import on_error, retry
@@ -21,6 +22,7 @@ from penstock.core.records.schema import limits
 
 __all__ = [
     "App",
+    "Change",
     "Context",
     "EventTime",
     "ListState",

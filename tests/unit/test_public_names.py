@@ -6,7 +6,7 @@ import pytest
 
 PUBLIC = {
     "penstock": (
-        "App Context EventTime ListState MapState Opening Output Rows State Timer Timers"
+        "App Change Context EventTime ListState MapState Opening Output Rows State Timer Timers"
         " broadcast day delete feedback limits merge micro_batch on_error real_time record retry"
         " send ttl"
     ),

@@ -3,19 +3,23 @@
 A wrong argument is reported as a problem, and the default takes its place.
 """
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, get_args
 
-from penstock.core.graph.data import Feedback
+from penstock.core.graph.changes import rows_state
+from penstock.core.graph.data import Feedback, Table
 from penstock.core.graph.parts import DEFAULT_CONCURRENCY, DEFAULT_TIMEOUT, MicroBatch, RealTime
 from penstock.core.graph.policy import ErrorPolicy, Retry
 from penstock.core.graph.signature import is_async
+from penstock.core.graph.state import StateSpec
 from penstock.core.operators.broadcast import Broadcast
 from penstock.core.options import Options
 from penstock.core.records.eventtime import IDLE_AFTER, EventTime, Follows
 
 __all__ = [
     "read_calls",
+    "read_changes",
     "read_event_time",
     "read_inputs",
     "read_outputs",
@@ -77,6 +81,16 @@ def read_policy(given: Any, options: Options) -> ErrorPolicy:
     text = f"{shown} does not say which failures it is for"
     options.wrong("errors", text, hint, code="service.errors")
     return ErrorPolicy()
+
+
+def read_changes(reads: Iterable[Any], asked: Iterable[Any]) -> dict[str, StateSpec]:
+    """Return the topics of tables whose changes a service asks for, and what keeps their rows."""
+    kinds = list(asked)
+    return {
+        data.topic.name: StateSpec(rows_state(data.name), data.record.cls)
+        for data in reads
+        if isinstance(data, Table) and data.record.cls in kinds
+    }
 
 
 def read_inputs(reads: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

@@ -106,6 +106,7 @@ class DeclaresData:
         partitions: int = 2,
         replication: int | None = None,
         max_record: str | int = "1MiB",
+        history: str | timedelta | None = None,
     ) -> Table[T]:
         """Declare a table: the latest record of each key, on a compacted topic.
 
@@ -120,6 +121,8 @@ class DeclaresData:
             partitions: How many partitions the topic has.
             replication: How many copies; None takes the setting ``kafka.replication``.
             max_record: How large a row may be.
+            history: For how long joins find the row that held at the event time of a record. The
+                record type needs an event time.
 
         Examples:
             >>> app.table("latest", Reading).topic.compacted
@@ -141,7 +144,8 @@ class DeclaresData:
             name, record, on=engine, partitions=topic.partitions, place=place
         )
         found: RecordType[T] = self._declared.record_type(name, given, place, shape="table")
-        table = Table(name=name, record=found, topic=topic, place=place)
+        kept = options.maybe_span("history", history)
+        table = Table(name=name, record=found, topic=topic, history=kept, place=place)
         self._declared.data.append(table)
         self._declared.fill(table, given, engine, place)
         return table

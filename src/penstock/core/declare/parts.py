@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from penstock.core.declare.arguments import (
     read_calls,
+    read_changes,
     read_inputs,
     read_outputs,
     read_policy,
@@ -234,19 +235,22 @@ class DeclaresParts:
         inputs, whole = read_inputs(reads)
         definition = read_definition(function)
         concurrency, timeout = read_calls(function, *calls, options)
+        known = self._declared.known(called, inputs, place)
+        changes = read_changes(known, definition.process.changes)
         service = Service(
             name=called,
             function=function,
-            reads=self._declared.known(called, inputs, place),
+            reads=known,
             writes=self._declared.known(called, plain, place),
             broadcasts=self._declared.known(called, whole, place),
             rows=definition.rows,
+            changes=tuple(changes),
             feedback=round_again,
             delivery=delivery,
             errors=read_policy(errors, options),
             concurrency=concurrency,
             timeout=timeout,
-            states=definition.states,
+            states=(*definition.states, *changes.values()),
             context=definition.process.context,
             timed=definition.on_timer is not None,
             place=place,

@@ -4,10 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from penstock.core.drawing.states import Chart, charts
-from penstock.core.graph.data import Archive, Data, Lake
+from penstock.core.graph.data import Archive, Data, Lake, Table
 from penstock.core.graph.graph import Edge, Graph
 from penstock.core.graph.parts import Part
 from penstock.core.printable import printable
+from penstock.core.units import duration_text
 
 __all__ = ["counted", "describe", "draw_mermaid", "draw_text"]
 
@@ -63,7 +64,11 @@ def _describe_data(node: Data) -> str:
         return (
             f"{words} by {', '.join(map(str, node.partition_by))}" if node.partition_by else words
         )
-    return f"{words} by {', '.join(node.record.schema.key)}" if node.record.schema.key else words
+    if node.record.schema.key:
+        words += f" by {', '.join(node.record.schema.key)}"
+    if isinstance(node, Table) and node.history is not None:
+        words += f", versions of {duration_text(node.history)}"
+    return words
 
 
 def draw_text(graph: Graph) -> str:

@@ -149,6 +149,8 @@ class Table(Generic[T]):
     name: str
     record: RecordType[T]
     topic: TopicSpec
+    history: timedelta | None = None
+    """For how long a join finds the row that held at an earlier time; None: only as it is now."""
     place: Place | None = field(default=None, compare=False, repr=False)
     kind: Literal["table"] = field(default="table", init=False)
 

@@ -351,6 +351,8 @@ class Service(Part):
     """Tables that each of its workers has whole."""
     rows: tuple[tuple[str, Any], ...] = ()
     """The parameters that take rows of these, and of which type they are."""
+    changes: tuple[str, ...] = ()
+    """The topics of the tables whose rows come with what was before, and deletions too."""
     feedback: tuple[str, ...] = ()
     """Names of what it writes that close a cycle on purpose."""
     delivery: Delivery = "exactly_once"

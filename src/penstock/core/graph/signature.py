@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
+from penstock.core.graph.changes import Change
 from penstock.core.graph.data import Output
 from penstock.core.graph.rows import Rows
 from penstock.core.graph.state import Context, ListState, MapState, State, StateSpec, Ttl, ttl
@@ -37,6 +38,8 @@ class Signature:
     """A function's parameters, told apart by annotation. ``gives`` is None when not annotated."""
 
     takes: tuple[Any, ...] = ()
+    changes: tuple[Any, ...] = ()
+    """Those of ``takes`` that come as a ``Change``, where they are rows of a table."""
     states: tuple[StateSpec, ...] = ()
     context: str | None = None
     timers: str | None = None
@@ -126,10 +129,12 @@ def read_signature(function: Callable[..., Any], *, of_self: bool = False) -> Si
             timers = parameter.name
         else:
             unknown.append(str(parameter).partition(":")[0].partition("=")[0].strip())
-    takes = _alternatives(hints[parameters[0].name]) if _annotated(parameters, hints) else ()
+    asked = _alternatives(hints[parameters[0].name]) if _annotated(parameters, hints) else ()
+    takes = tuple(dict.fromkeys(_taken(each) for each in asked))
     given = _outputs(hints["return"]) if "return" in hints else None
     return Signature(
         takes=takes,
+        changes=tuple(_taken(each) for each in asked if get_origin(each) is Change),
         states=tuple(states),
         context=context,
         timers=timers,
@@ -194,6 +199,11 @@ def _is_duration(note: Any) -> bool:
 
 def _annotated(parameters: list[inspect.Parameter], hints: dict[str, Any]) -> bool:
     return bool(parameters) and parameters[0].name in hints
+
+
+def _taken(kind: Any) -> Any:
+    """Return the type of record that a parameter asks for, be it with what was before."""
+    return get_args(kind)[0] if get_origin(kind) is Change else kind
 
 
 def _alternatives(hint: Any) -> tuple[Any, ...]:

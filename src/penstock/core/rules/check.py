@@ -96,6 +96,19 @@ def _data(graph: Graph) -> Iterator[Problem]:
             yield Problem("table.no-key", text, hint, data.place)
         if isinstance(data, Stream):
             yield from _stream(data)
+        elif data.history is not None:
+            yield from _history(data)
+
+
+def _history(table: Table[Any]) -> Iterator[Problem]:
+    if table.history is not None and table.history <= timedelta():
+        text = f"table {table.name!r}: history: it is no span of time"
+        yield Problem("table.history", text, 'history="1d", for example', table.place)
+    if table.record.schema.time is None and table.record.schema.fields:
+        name = table.record.name
+        text = f"table {table.name!r} keeps versions, but {name} does not say from when on it holds"
+        hint = f'give it an event time: @record(key=..., time="...") above class {name}'
+        yield Problem("table.history", text, hint, table.place)
 
 
 def _stream(stream: Stream[Any]) -> Iterator[Problem]:

@@ -136,6 +136,18 @@ def _takes(service: Service, signature: Signature) -> Iterator[Problem]:
             yield Problem("service.takes", text, hint, service.place)
     yield from _unknown(service, signature, other="Context")
     yield from _rows(service)
+    for kind in signature.changes:
+        of_kind = [data for data in service.reads if data.record.cls is kind]
+        name = getattr(kind, "__name__", str(kind))
+        text = f"{service.kind} {service.name!r} asks for changes of {name}"
+        if isinstance(service, Actor):
+            hint = "an actor receives records: let a service be told, and write messages"
+            yield Problem("service.changes", f"{text}: an actor cannot", hint, service.place)
+        elif not any(isinstance(data, Table) for data in of_kind):
+            hint = "records of a stream replace nothing: read a table, or take the record itself"
+            yield Problem(
+                "service.changes", f"{text} and reads no table of it", hint, service.place
+            )
 
 
 def _rows(service: Service) -> Iterator[Problem]:

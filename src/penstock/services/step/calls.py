@@ -7,15 +7,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from penstock.core.graph.changes import Change, Row, rows_state
+from penstock.core.graph.data import OnLog
 from penstock.core.graph.parts import Service
 from penstock.core.graph.rows import Rows, table_for
 from penstock.core.graph.signature import Signature, method, read_definition
 from penstock.core.graph.state import CallScope, Opening
 from penstock.core.graph.timer import Timers
+from penstock.core.records.codec import JsonCodec
+from penstock.services.state.cells import ValueCells
 from penstock.services.state.states import States
 from penstock.services.state.wholetables import WholeTables
 
-__all__ = ["Calls", "bind_calls", "make_subject", "rows_handles", "wanted"]
+__all__ = ["Calls", "ChangeCodec", "bind_calls", "make_subject", "rows_handles", "wanted"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +63,46 @@ def rows_handles(service: Service, tables: WholeTables) -> dict[str, Rows[Any]]:
     return found
 
 
+class ChangeCodec:
+    """Accepts the records of a table whose changes a service asks for, deletions among them."""
+
+    def __init__(self, table: OnLog) -> None:
+        codec: JsonCodec[Any] = JsonCodec(table.record, max_bytes=table.topic.max_record_bytes)
+        state, accept = rows_state(table.name), codec.accept
+
+        def accept_row(key: bytes | None, value: bytes | None) -> Row:
+            """Return the row; DataError where it does not decode, or is no row's deletion."""
+            if value is None and key is not None:
+                return Row(state, None)
+            return Row(state, accept(key, value))
+
+        self.accept = accept_row
+
+
+def telling(process: Callable[..., Any], states: States, here: CallScope) -> Callable[..., Any]:
+    """Return a function that is told what was before, and keeps what is now.
+
+    It is not told of the deletion of a row that it has not handled.
+    """
+
+    def tell(record: Any, **context: Any) -> Any:
+        if type(record) is not Row:
+            return process(record, **context)
+        cells = states.named(record.state)
+        if not isinstance(cells, ValueCells):
+            raise TypeError(f"there are no {record.state}")
+        before, now = cells.read(here.key), record.now
+        if now is not None:
+            cells.write(here, now)
+        elif before is None:
+            return None
+        else:
+            cells.remove(here)
+        return process(Change(here.key.decode(), before, now), **context)
+
+    return tell
+
+
 def bind_calls(subject: Any, states: States, here: CallScope) -> Calls:
     """Return what to call of the user's code, with states and timers that point to ``here``."""
     process, on_timer = method(subject), method(subject, "on_timer")
@@ -66,8 +110,9 @@ def bind_calls(subject: Any, states: States, here: CallScope) -> Calls:
         raise TypeError(f"{subject!r} has no method process")
     definition = read_definition(subject)
     given, timers = states.handles(here), states.timers_handle(here)
+    handle = _bound(process, wanted(definition.process, given, timers))
     return Calls(
-        process=_bound(process, wanted(definition.process, given, timers)),
+        process=telling(handle, states, here) if definition.process.changes else handle,
         on_timer=_bound(on_timer, wanted(definition.on_timer, given, timers))
         if on_timer is not None and definition.on_timer is not None
         else None,

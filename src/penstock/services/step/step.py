@@ -25,7 +25,7 @@ from penstock.services.state.states import States
 from penstock.services.state.timing.queue import Due, TimerQueue
 from penstock.services.state.wholetables import WholeTables
 from penstock.services.step.actors import Actors
-from penstock.services.step.calls import Calls, bind_calls, make_subject, rows_handles
+from penstock.services.step.calls import Calls, ChangeCodec, bind_calls, make_subject, rows_handles
 from penstock.services.step.deadletters import DeadLetters
 from penstock.services.step.outputs import Outputs, Send
 from penstock.services.step.reactions import Hold, Reactions
@@ -66,7 +66,8 @@ class Step:
         tables: WholeTables | None = None,
     ) -> None:
         # Where nothing waits for event time its tasks may lack partitions of some streams.
-        self._event_time = TaskEventTime(service.reads if service.timed else (), waits=waits)
+        timed = [data for data in service.reads if data.topic.name not in service.changes]
+        self._event_time = TaskEventTime(timed if service.timed else (), waits=waits)
         self._timers = (
             TimerQueue(self._event_time, clock=clock, shelf=shelf) if service.timed else None
         )
@@ -85,8 +86,10 @@ class Step:
         self._clock = clock
         self._dead_letters = DeadLetters(graph, service, clock=clock)
         self._outputs = Outputs(service)
-        self._codecs = {
-            data.topic.name: JsonCodec(data.record, max_bytes=data.topic.max_record_bytes)
+        self._codecs: dict[str, JsonCodec[Any] | ChangeCodec] = {
+            data.topic.name: ChangeCodec(data)
+            if data.topic.name in service.changes
+            else JsonCodec(data.record, max_bytes=data.topic.max_record_bytes)
             for data in service.reads
         }
         self._tables = {data.topic.name for data in service.reads if isinstance(data, Table)}
