@@ -12,9 +12,11 @@ import pytest
 
 import penstock
 from penstock.core.graph.data import Archive, Lake, Stream, Table
+from penstock.core.joins.join import Join
 from penstock.core.lifecycles.lifecycle import LifeCycle
 from penstock.core.rollup.aggregation import Aggregation, Selection, Windowed
 from penstock.core.rules.check import check
+from penstock.core.tables.grouping import Grouped, TableAggregation
 
 MODULES = [
     importlib.import_module(name)
@@ -28,7 +30,18 @@ MODULES = [
         "penstock.testing",
     )
 ]
-DECLARED = (LifeCycle, Stream, Table, Lake, Archive, Selection, Windowed)
+DECLARED = (
+    LifeCycle,
+    Stream,
+    Table,
+    Lake,
+    Archive,
+    Selection,
+    Windowed,
+    Join,
+    Grouped,
+    TableAggregation,
+)
 """What declarations return: nobody imports these, everybody calls their methods."""
 PROTOCOLS = "penstock.connectors.connector."
 """What a connector implements: docs/connectors.md has an example of all of it."""

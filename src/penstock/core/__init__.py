@@ -6,11 +6,14 @@ declare      the methods of the application: data, parts
 drawing      the graph as text, Mermaid and SVG
 rules        what `penstock check` verifies
 graph        the application as a value: data, parts, and how records flow
+tables       aggregations of tables, with subtraction
 rollup       windowed aggregations as declared, and made ready for every engine
 lifecycles   declared state machines for each key, as operators
+joins        joins of streams and tables, as declared, and their machines
 derived      streams of conditions and fields, merged, repartitioned, each record once
 patterns     patterns over time: this, then that, within a time
 operators    what joins, patterns and the like are to every engine
+keyed        what operators keep for each key: rows in time, rows of a table, bags
 live         live queries: filters, orders, results that keep themselves current
 aggregates   counts, sums, quantiles...: all that engines know of each in one module
 panes        the pane machine: windows, triggers, watermarks

@@ -122,7 +122,9 @@ class DeclaresData:
             replication: How many copies; None takes the setting ``kafka.replication``.
             max_record: How large a row may be.
             history: For how long joins find the row that held at the event time of a record. The
-                record type needs an event time.
+                record type needs an event time. A row that is older than the latest of its key then
+                does not replace it where the table is joined or aggregated. None: the row that came
+                last counts.
 
         Examples:
             >>> app.table("latest", Reading).topic.compacted

@@ -1,4 +1,7 @@
-"""Streams, tables and lake tables, as values."""
+"""Streams, tables and lake tables, as values.
+
+Long because each method that begins a computation shows how it is used.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,15 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from penstock.core.derived.deduplication import Deduplicated
 from penstock.core.derived.repartition import Repartitioned
+from penstock.core.joins.join import How, Join, On, Span, joined
+from penstock.core.operators.broadcast import Broadcast
 from penstock.core.panes.windows import WindowKind
 from penstock.core.records.days import Day
 from penstock.core.records.eventtime import EventTime
 from penstock.core.records.record import RecordType
 from penstock.core.records.rowkey import row_of
 from penstock.core.rollup.aggregation import Selection, Windowed
+from penstock.core.tables.grouping import Empty, Grouped, grouped
 from penstock.core.topic import TopicSpec
 from penstock.errors import Place
 
@@ -130,6 +136,62 @@ class Stream(Generic[T]):
         """
         return Selection(self).deduplicate(by=by, within=within)
 
+    def join(
+        self,
+        other: Stream[Any] | Table[Any] | Selection | Broadcast,
+        *,
+        on: On,
+        how: How = "inner",
+        within: Span | None = None,
+        before: Span | None = None,
+        after: Span | None = None,
+        lateness: Span = "0s",
+        wait: Span | None = None,
+        repartition: bool = False,
+        names: tuple[str, str] | None = None,
+    ) -> Join:
+        """Join its records with those of another stream, or with the rows of a table.
+
+        Two streams are joined within a time: partners are records of the other stream from
+        ``before`` a record of this one to ``after`` it; ``within`` is both. A table row is looked
+        up for each record; where the table has a ``history``, the row that held at the record's
+        event time.
+
+        Args:
+            other: A stream, a selection of one, a table, or ``broadcast(table)``.
+            on: The field that is equal on both sides, several of them, or a dict from the fields
+                of this side to those of the other.
+            how: ``"inner"``, ``"left"``, or, of two streams, ``"outer"``.
+            within: How far apart records may be, either way.
+            before: How much earlier the other one may be; a span that is negative: at least so
+                much later.
+            after: How much later the other one may be.
+            lateness: How far event time may be past the end of a record's window before the record
+                is late. Late ones go to the late ledger.
+            wait: How far event time must be past a record before it looks the table up.
+            repartition: Whether records that are not keyed so go through a topic that is.
+            names: What the sides are called in the results; else as the streams are.
+
+        Examples:
+            >>> others = app.stream("others", Reading)
+            >>> near = readings.join(others, on="device", within="10s").select(
+            ...     device="device", difference="readings.celsius - others.celsius"
+            ... )
+            >>> differences = app.stream("differences", near, on="services")
+        """
+        return Selection(self).join(
+            other,
+            on=on,
+            how=how,
+            within=within,
+            before=before,
+            after=after,
+            lateness=lateness,
+            wait=wait,
+            repartition=repartition,
+            names=names,
+        )
+
     def window(
         self,
         windows: WindowKind,
@@ -153,6 +215,73 @@ class Table(Generic[T]):
     """For how long a join finds the row that held at an earlier time; None: only as it is now."""
     place: Place | None = field(default=None, compare=False, repr=False)
     kind: Literal["table"] = field(default="table", init=False)
+
+    def join(
+        self,
+        other: Table[Any],
+        *,
+        on: On,
+        how: How = "inner",
+        names: tuple[str, str] | None = None,
+    ) -> Join:
+        """Join its rows with those of another table.
+
+        Where ``on`` is the key of both, a result has that key. Where it is another field of this
+        table that holds the key of the other one, a result has the key of this table, and a row of
+        the other one may be in many results. A change on either side changes the results; a row
+        that is gone deletes them.
+
+        Args:
+            other: The other table.
+            on: The field, several of them, or a dict from the fields of this table to the key of
+                the other.
+            how: ``"inner"``, ``"left"``, or, by the key of both, ``"outer"``.
+            names: What the sides are called in the results; else as the tables are.
+
+        Examples:
+            >>> latest, hottest = app.table("latest", Reading), app.table("hottest", Reading)
+            >>> both = latest.join(hottest, on="device", how="left").select(
+            ...     device="device", now="latest.celsius", ever="hottest.celsius"
+            ... )
+            >>> compared = app.table("compared", both, on="services")
+        """
+        return joined(self, other, on=on, how=how, names=names)
+
+    def where(self, condition: str) -> Selection:
+        """Keep the rows for which the expression is true; false and null are left out.
+
+        A row that does not pass, or no more, is deleted from the result.
+
+        Examples:
+            >>> latest = app.table("latest", Reading)
+            >>> warm = app.table("warm", latest.where("celsius > 20"), on="services")
+        """
+        return self._selection.where(condition)
+
+    def group(
+        self, *, by: str | tuple[str, ...] | Mapping[str, str], empty: Empty = "delete"
+    ) -> Grouped:
+        """Put the rows into groups; a row that changes moves from its old group to its new one.
+
+        Rows with a null among the values of ``by`` are in no group.
+
+        Args:
+            by: Fields, or a dict from names to expressions.
+            empty: What becomes of a group that has lost its last row: ``"delete"`` deletes its
+                result, ``"keep"`` keeps it, with the results of no rows.
+
+        Examples:
+            >>> latest = app.table("latest", Reading)
+            >>> days = latest.group(by={"day": "date(at)"}).aggregate(devices=count())
+            >>> app.table("days", days, on="services").record.schema.key
+            ('day',)
+        """
+        return grouped(self._selection.selected, by, empty)
+
+    @property
+    def _selection(self) -> Selection:
+        rows: Any = self
+        return Selection(rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

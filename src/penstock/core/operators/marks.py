@@ -10,12 +10,21 @@ from collections.abc import Sequence
 
 from penstock.core.records.deadletter import HEADER_PREFIX
 
-__all__ = ["SOURCE", "WITHDRAWN", "mark_headers", "read_mark", "source_headers", "source_of"]
+__all__ = [
+    "SOURCE",
+    "TIME",
+    "WITHDRAWN",
+    "mark_headers",
+    "read_mark",
+    "source_headers",
+    "source_of",
+]
 
 Headers = Sequence[tuple[str, bytes | None]]
 
 SOURCE = HEADER_PREFIX + "source"
 TIME = HEADER_PREFIX + "event-time"
+"""How far event time is, in a mark; when a row was deleted, in a deletion."""
 WITHDRAWN = (HEADER_PREFIX + "withdrawn", b"true")
 """A record of a stream that takes an earlier result back."""
 

@@ -23,6 +23,7 @@ from penstock.core.derived.repartition import Repartitioned
 from penstock.core.derived.selected import ReadSelection, Selected, read_selection
 from penstock.core.derived.selecting import SelectingPlan
 from penstock.core.derived.steps import Declared, Flattened
+from penstock.core.joins.join import How, Join, On, Span, joined
 from penstock.core.panes.machine import Windowing
 from penstock.core.place import caller
 from penstock.core.rollup.windowing import microseconds
@@ -163,6 +164,41 @@ class Selection:
         """Return it ready to run as a stream of its own, or everything that is wrong with it."""
         found = read_selection(self.selected, None)
         return SelectingPlan((found,)) if isinstance(found, ReadSelection) else found
+
+    def join(
+        self,
+        other: Any,
+        *,
+        on: On,
+        how: How = "inner",
+        within: Span | None = None,
+        before: Span | None = None,
+        after: Span | None = None,
+        lateness: Span = "0s",
+        wait: Span | None = None,
+        repartition: bool = False,
+        names: tuple[str, str] | None = None,
+    ) -> Join:
+        """Join these records with another stream, or with the rows of a table; see `Stream.join`.
+
+        Examples:
+            >>> names = app.table("names", Alarm)
+            >>> named = readings.where("celsius > 30").join(names, on="device")
+            >>> hot = app.stream("hot_and_named", named, on="services")
+        """
+        return joined(
+            self,
+            other,
+            on=on,
+            how=how,
+            within=within,
+            before=before,
+            after=after,
+            lateness=lateness,
+            wait=wait,
+            repartition=repartition,
+            names=names,
+        )
 
     def window(
         self,

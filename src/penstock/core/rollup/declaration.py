@@ -15,7 +15,7 @@ from penstock.core.rollup.resolve import Rollup
 from penstock.core.units import duration_text
 from penstock.errors import ConfigurationError
 
-__all__ = ["declaration_of", "refuse_changed"]
+__all__ = ["combiner_words", "declaration_of", "refuse_changed"]
 
 _SPANS = {"size", "offset", "period", "gap", "delay", "lateness"}
 
@@ -29,12 +29,12 @@ def declaration_of(rollup: Rollup) -> dict[str, str]:
         "by": ", ".join(
             f"{group.name} = {group.expression.text} ({group.type})" for group in rollup.groups
         ),
-        "windows": _words(windowing.windows),
+        "windows": combiner_words(windowing.windows),
         "time": "processing" if rollup.rule is None else "event",
-        "trigger": _words(windowing.trigger),
+        "trigger": combiner_words(windowing.trigger),
         "accumulation": windowing.mode,
         "aggregates": ", ".join(
-            f"{each.name} = {_words(each.combiner)} of {each.expression or 'records'}"
+            f"{each.name} = {combiner_words(each.combiner)} of {each.expression or 'records'}"
             f" ({each.type} to {each.gives.type})"
             for each in rollup.measures
         ),
@@ -64,7 +64,7 @@ def refuse_changed(
         )
 
 
-def _words(value: Any) -> str:
+def combiner_words(value: Any) -> str:
     """Return a value of the declaration as words: ``fixed windows(size 1m)``."""
     name = type(value).__name__
     if not is_dataclass(value):
@@ -73,9 +73,9 @@ def _words(value: Any) -> str:
     for field in fields(value):
         given = getattr(value, field.name)
         if isinstance(given, tuple):
-            inside.append(", ".join(_words(each) for each in given))
+            inside.append(", ".join(combiner_words(each) for each in given))
         elif is_dataclass(given):
-            inside.append(f"{field.name} {_words(given)}")
+            inside.append(f"{field.name} {combiner_words(given)}")
         elif isinstance(given, int) and field.name in _SPANS and not _is_count(value, field.name):
             inside.append(f"{field.name} {_span(given)}")
         elif given is not None:

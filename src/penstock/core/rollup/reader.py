@@ -10,7 +10,7 @@ from penstock.core.panes.packing import decode, encode
 from penstock.core.records.eventtime import event_time_of
 from penstock.core.rollup.resolve import Group, Measure, Rollup
 
-__all__ = ["GroupKey", "RollupReader"]
+__all__ = ["GroupKey", "RollupReader", "compile_measure"]
 
 Row = Any
 """A record, or what a selection made of it."""
@@ -39,7 +39,7 @@ class RollupReader:
         self._groups = [
             (compile_row(group.expression), to_plain(group.type)) for group in rollup.groups
         ]
-        self._measures = [_measure(measure) for measure in rollup.measures]
+        self._measures = [compile_measure(measure) for measure in rollup.measures]
         self._by_clock = rollup.rule is None
         self._time = event_time_of(rollup.schema) or _no_time
 
@@ -65,7 +65,8 @@ def _no_time(_record: Any) -> int:
     return 0
 
 
-def _measure(measure: Measure) -> Callable[[Row, int], Any]:
+def compile_measure(measure: Measure) -> Callable[[Row, int], Any]:
+    """Return what reads the value of an aggregate, as plain data, of a record and its time."""
     if measure.expression is None:
         return lambda _row, _time: True
     value, plain = compile_row(measure.expression), to_plain(measure.type)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from penstock.core.panes.combiner import Combiner
     from penstock.core.rollup.aggregation import Aggregation
 
-__all__ = ["Group", "Measure", "Rollup", "read_rollup"]
+__all__ = ["Group", "Measure", "MeasureReader", "Rollup", "read_rollup"]
 
 _INT, _FLOAT = Scalar("int"), Scalar("float")
 _TAKES: dict[Takes, tuple[str, Callable[[Type], bool]]] = {
@@ -103,7 +103,7 @@ def read_rollup(aggregation: Aggregation) -> Rollup | list[Problem]:
     """Return the aggregation ready to run, or everything that is wrong with its expressions."""
     if misshapen := shape_problems(aggregation):
         return misshapen
-    reader = _Reader(aggregation.stream.record.schema, aggregation.place)
+    reader = MeasureReader(aggregation.stream.record.schema, aggregation.place)
     windowed = aggregation.windowed
     steps = tuple(reader.step(step) for step in windowed.selection.steps)
     groups = tuple(reader.group(name, text) for name, text in windowed.by)
@@ -121,11 +121,11 @@ def read_rollup(aggregation: Aggregation) -> Rollup | list[Problem]:
     )
 
 
-class _Reader(TextReader):
-    """Reads the groups and aggregates too."""
+class MeasureReader(TextReader):
+    """Reads groups and aggregates too."""
 
-    def group(self, name: str, text: str) -> Group | None:
-        """Read what windows are kept apart by."""
+    def group(self, name: str, text: str, *, nullable: bool = False) -> Group | None:
+        """Read what windows are kept apart by, or rows; ``nullable``: some may be in no group."""
         expression = self.expression(text)
         if expression is None:
             return None
@@ -134,7 +134,7 @@ class _Reader(TextReader):
             hint = "group by a text, an int, a bool, a date or an instant"
             self.wrong("window.by", f"by {name!r}, which is {expression.type}", hint)
             return None
-        if expression.nullable:
+        if expression.nullable and not nullable:
             hint = f"coalesce({text}, ...) says which group such records are in"
             self.wrong("window.by", f"by {name!r}, which may be null", hint)
             return None

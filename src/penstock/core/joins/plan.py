@@ -1,0 +1,185 @@
+"""A join made ready to run: plain values that can travel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from penstock.core.derived.compiled import compile_steps
+from penstock.core.derived.steps import Step, step_words
+from penstock.core.joins.foreign import ForeignMachine
+from penstock.core.joins.lookup import LookupMachine, WholeMachine
+from penstock.core.joins.output import Output, OutputPlan
+from penstock.core.joins.pairs import PairsMachine
+from penstock.core.joins.rekey import keyless
+from penstock.core.joins.spans import span_words
+from penstock.core.joins.streams import SideRule, StreamsMachine
+from penstock.core.operators.operator import Input, Machine, Rows, Shape
+from penstock.core.panes.bucket import Store
+from penstock.core.records.made import made_record
+from penstock.core.records.record import RecordType
+from penstock.core.records.schema import Schema
+
+if TYPE_CHECKING:
+    from penstock.core.joins.sides import JoinKind, SideKind
+
+__all__ = ["JoinPlan", "PlanSide", "Spans"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spans:
+    """The spans of a join in microseconds."""
+
+    before: int
+    after: int
+    lateness: int
+    wait: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSide:
+    """One side: the input that it reads, and what is done to its records."""
+
+    name: str
+    kind: SideKind
+    input: int
+    steps: tuple[Step, ...]
+    schema: Schema
+    on: tuple[str, ...]
+    carried: bool
+    history: int | None
+
+    def rows(self) -> Callable[[Any], Sequence[Any]] | None:
+        """Return what makes rows of a record; None: it is one."""
+        if self.carried:
+            read = attrgetter("record")
+            return lambda record: (read(record),)
+        return compile_steps(self.steps, made_record(self.schema).cls) if self.steps else None
+
+    def keeps(self, row: Any) -> bool:
+        """Return whether a row of a table is there: it may be left out by a condition."""
+        rows = self.rows()
+        return rows is None or bool(rows(row))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinPlan:
+    """Everything an engine needs to know of a join."""
+
+    kind: JoinKind
+    inputs: tuple[Input, ...]
+    sides: tuple[PlanSide, PlanSide]
+    how: str
+    spans: Spans
+    early: bool
+    output: OutputPlan
+    whole: bool = False
+    """Whether it is over a range that is finished."""
+
+    @property
+    def stateful(self) -> bool:
+        """Whether it remembers anything."""
+        return self.kind != "broadcast"
+
+    def result(self, name: str, shape: Shape) -> RecordType[Any]:
+        """Return the type of its results."""
+        return self.output.record(name, shape)
+
+    def machine(
+        self, store: Store, record: RecordType[Any], *, broadcasts: Mapping[str, Rows]
+    ) -> Machine:
+        """Return what does the work.
+
+        Over a finished range it gives what waits for event time in :meth:`Machine.finish`, in
+        whatever order the records came.
+        """
+        output = Output(self.output, record)
+        right = self.sides[1]
+        match self.kind:
+            case "streams":
+                rules = (self._rule(0), self._rule(1))
+                early = self.early and not self.whole
+                return StreamsMachine(
+                    self.inputs, rules, output, store, early=early, finished=self.whole
+                )
+            case "broadcast":
+                return WholeMachine(self, broadcasts[self.inputs[right.input].name], output)
+            case "lookup":
+                return LookupMachine(self, output, store, record=self.class_of(1))
+            case "tables":
+                return PairsMachine(
+                    self, output, store, records=(self.class_of(0), self.class_of(1))
+                )
+        return ForeignMachine(self, output, store, records=(self.class_of(0), self.class_of(1)))
+
+    def finished(self) -> JoinPlan:
+        """Return the same over a range that is finished: only final results, each once."""
+        return replace(self, whole=True)
+
+    def declaration(self) -> Mapping[str, str]:
+        """Return what it computes; how late rows may come may change without harm."""
+        left, right = self.sides
+        on = [f"{one} = {other}" for one, other in zip(left.on, right.on, strict=True)]
+        found = {
+            "streams": ", ".join(each.topic for each in self.inputs),
+            "selection": " | ".join(step_words(side.steps) for side in self.sides),
+            "join": f"{self.how} {self.kind}",
+            "on": ", ".join(on),
+            "results": step_words(self.output.steps),
+        }
+        if self.kind == "streams":
+            spans = (self.spans.before, self.spans.after)
+            found["within"] = " ".join(span_words(each) for each in spans)
+            found["emits"] = "early" if self.early else "final"
+        return found
+
+    def holds(self) -> tuple[str, ...]:
+        """Return what state it holds and for how long."""
+        left, right = self.sides
+        match self.kind:
+            case "streams":
+                rules = (self._rule(0), self._rule(1))
+                return tuple(
+                    f"the records of {side.name}, until event time is "
+                    f"{span_words(max(rule.kept, rule.closes, 0))} past them"
+                    for side, rule in zip(self.sides, rules, strict=True)
+                )
+            case "broadcast":
+                return (f"all rows of {right.name}, on every instance",)
+            case "lookup":
+                words = f"the rows of {right.name}"
+                if right.history is not None:
+                    words += f", and those of the last {span_words(right.history)}"
+                if self.spans.wait is None:
+                    return (words,)
+                wait = span_words(self.spans.wait)
+                return (words, f"the records of {left.name} that wait {wait} of event time")
+        held = [f"the rows of {left.name}", f"the rows of {right.name}"]
+        if self.kind == "foreign":
+            held[1] += " that are pointed at, each with its result and once beside those it is of"
+        return tuple(held)
+
+    def class_of(self, number: int) -> type[Any]:
+        """Return what the rows of a side are."""
+        side = self.sides[number]
+        found = self.inputs[side.input].record
+        plain = not side.carried and side.schema == found.schema
+        return found.cls if plain else made_record(side.schema).cls
+
+    def _rule(self, number: int) -> SideRule:
+        side, spans = self.sides[number], self.spans
+        back, ahead = (spans.before, spans.after) if number == 0 else (spans.after, spans.before)
+        return SideRule(
+            input=side.input,
+            read=side.rows(),
+            record=self.class_of(number),
+            keyless=keyless(side.schema, side.on),
+            back=back,
+            ahead=ahead,
+            closes=ahead + spans.lateness,
+            late=max(ahead, 0) + spans.lateness,
+            kept=ahead + max(back, 0) + spans.lateness,
+            alone=self.how == "outer" or (self.how == "left" and number == 0),
+        )

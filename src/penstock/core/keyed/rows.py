@@ -1,0 +1,181 @@
+"""The rows of one key on one side of a join: sorted by time, kept in chunks.
+
+In the store a key has one record: its latest rows, and how many chunks each side has. When more
+than a few rows are latest, they become a chunk, a record of its own that is written once. So what a
+commit writes follows what came since the last one, also for a key with very many rows.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+
+from penstock.core.panes.bucket import Store
+
+__all__ = ["ALONE", "ANSWERED", "MATCHED", "Row", "RowCodec", "SideRows"]
+
+Row: TypeAlias = list[Any]
+"""Time, state, record, and the number of its chunk."""
+
+ALONE, MATCHED, ANSWERED = 0, 1, 2
+"""A row met no other; it met one; a result without a partner was given for it."""
+
+_LATEST = 8
+"""So many rows stay beside the head of their key before they become a chunk."""
+_LATEST_OF_MANY = 64
+"""The most, for a key that has thousands of rows."""
+_CHUNK_BYTES = 256 << 10
+"""A chunk of more than one row is no larger."""
+_OPEN = -1
+
+
+class RowCodec:
+    """The rows of one side as bytes: their records as their type has them."""
+
+    def __init__(self, record: type[Any], *, tag: bytes) -> None:
+        self.tag = tag
+        """What the names of its chunks begin with."""
+        self.rows: Any = list[tuple[int, int, record]]  # type: ignore[valid-type]
+        self._decode = msgspec.msgpack.Decoder(self.rows).decode
+        self._encode = msgspec.msgpack.Encoder().encode
+
+    def name(self, key: bytes, number: int) -> bytes:
+        """Return the name of a chunk in the store."""
+        return b"%s%d.%s" % (self.tag, number, key)
+
+    def encode(self, rows: Iterable[Row]) -> bytes:
+        """Return a chunk as bytes."""
+        return self._encode([row[:3] for row in rows])
+
+    def decode(self, chunk: bytes) -> list[tuple[int, int, Any]]:
+        """Return the rows of a chunk."""
+        return self._decode(chunk)
+
+
+class SideRows:
+    """Rows that wait for partners, in the order of their times, then of their arrival."""
+
+    __slots__ = ("_chunks", "_first", "_latest", "_next", "_touched", "rows", "times")
+
+    def __init__(self) -> None:
+        self.times: list[int] = []
+        self.rows: list[Row] = []
+        self._latest: list[Row] = []
+        """Rows that are in no chunk, as they arrived."""
+        self._first = self._next = 0
+        """Chunks have the numbers from the first to before the next; some may be gone."""
+        self._chunks: dict[int, list[Row]] = {}
+        self._touched: set[int] = set()
+        """Chunks that are to be written again."""
+
+    def __len__(self) -> int:
+        """Return how many rows there are."""
+        return len(self.rows)
+
+    def add(self, time: int, record: Any, state: int) -> Row:
+        """Keep a row."""
+        row = [time, state, record, _OPEN]
+        times = self.times
+        if not times or time >= times[-1]:
+            times.append(time)
+            self.rows.append(row)
+        else:
+            at = bisect_right(times, time)
+            times.insert(at, time)
+            self.rows.insert(at, row)
+        self._latest.append(row)
+        return row
+
+    def between(self, first: int, last: int) -> Sequence[Row]:
+        """Return the rows of a span of time, both ends included."""
+        times = self.times
+        if not times or times[-1] < first or times[0] > last:
+            return ()
+        low = bisect_left(times, first)
+        return self.rows[low : bisect_right(times, last, low)]
+
+    def mark(self, row: Row, state: int) -> None:
+        """Note what became of a row."""
+        row[1] = state
+        if row[3] != _OPEN:
+            self._touched.add(row[3])
+
+    def drop_before(self, time: int) -> list[Row]:
+        """Forget the rows before a time, and return them."""
+        count = bisect_left(self.times, time)
+        if not count:
+            return []
+        gone = self.rows[:count]
+        del self.times[:count], self.rows[:count]
+        if any(row[3] == _OPEN for row in gone):
+            self._latest = [row for row in self._latest if row[0] >= time]
+        for number in {row[3] for row in gone if row[3] != _OPEN}:
+            self._chunks[number] = [row for row in self._chunks[number] if row[0] >= time]
+            if not self._chunks[number]:
+                self._touched.add(number)
+        return gone
+
+    def packed(self) -> tuple[int, int, list[Row]]:
+        """Return what the head of the key keeps of this side; call ``flush`` before."""
+        return self._first, self._next, [row[:3] for row in self._latest]
+
+    def load(self, packed: Any, chunks: Iterable[tuple[int, Sequence[Any]]], since: int) -> None:
+        """Begin with what was kept; rows before a time are gone."""
+        self._first, self._next, latest = packed
+        found: list[Row] = []
+        for number, kept in chunks:
+            rows = [[*row, number] for row in kept if row[0] >= since]
+            self._chunks[number] = rows
+            if not rows:
+                self._touched.add(number)
+            found += rows
+        self._latest = [[*row, _OPEN] for row in latest if row[0] >= since]
+        found += self._latest
+        found.sort(key=_time)
+        self.rows = found
+        self.times = [row[0] for row in found]
+
+    def flush(self, store: Store, codec: RowCodec, key: bytes, *, whole: bool = False) -> None:
+        """Write chunks that are new or changed; ``whole``: no row stays beside the head."""
+        most = min(_LATEST_OF_MANY, _LATEST + len(self.rows) // _LATEST_OF_MANY)
+        if whole or len(self._latest) > most:
+            latest, self._latest = self._latest, []
+            for rows, chunk in _chunked(latest, codec):
+                for row in rows:
+                    row[3] = self._next
+                self._chunks[self._next] = rows
+                store.put(codec.name(key, self._next), chunk)
+                self._next += 1
+        for number in self._touched:
+            if rows := self._chunks[number]:
+                store.put(codec.name(key, number), codec.encode(rows))
+            else:
+                store.delete(codec.name(key, number))
+                del self._chunks[number]
+        self._touched.clear()
+        while self._first < self._next and self._first not in self._chunks:
+            self._first += 1
+
+    def delete(self, store: Store, codec: RowCodec, key: bytes) -> None:
+        """Delete what is in the store of it: there are no rows."""
+        for number in self._chunks:
+            store.delete(codec.name(key, number))
+
+
+def _chunked(rows: list[Row], codec: RowCodec) -> Iterator[tuple[list[Row], bytes]]:
+    """Yield rows in chunks of a bounded size."""
+    if not rows:
+        return
+    chunk = codec.encode(rows)
+    if len(chunk) <= _CHUNK_BYTES or len(rows) == 1:
+        yield rows, chunk
+        return
+    half = len(rows) // 2
+    yield from _chunked(rows[:half], codec)
+    yield from _chunked(rows[half:], codec)
+
+
+def _time(row: Row) -> int:
+    found: int = row[0]
+    return found

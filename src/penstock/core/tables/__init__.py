@@ -1,0 +1,9 @@
+"""Aggregations of tables: a changed row is taken out of its old group and put into its new one.
+
+===========  =====================================================================================
+grouping     the declaration
+changes      from a change of a row to what its groups lose and gain
+totals       what a group holds, and its row of results
+columns      one aggregate of a group, with subtraction
+===========  =====================================================================================
+"""
