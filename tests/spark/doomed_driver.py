@@ -1,8 +1,9 @@
-"""A process that runs two pipelines and dies where it is told to; see ``test_exactly_once.py``.
+"""A process that runs three pipelines and dies where it is told to; see ``test_exactly_once.py``.
 
-    python doomed_driver.py HOME BOOTSTRAP APP STEP BATCH
+    python doomed_driver.py HOME BOOTSTRAP APP STEP BATCH [PIPELINE]
 
-Everything is what Penstock runs, but for the sink, which is killed at a step of the n-th batch:
+Everything is what Penstock runs, but for the sink, which is killed at a step of the n-th batch, of
+any pipeline or of one:
 
 - ``worker``: the Python worker, its rows sent and not committed; Spark tries the task again;
 - ``sent``, ``committed``: JVM and driver, before and after a task's commit (the other task may be
@@ -37,7 +38,6 @@ from penstock.pipelines.sink.kafkatask import BatchTask
 from penstock.triggers import every_record, on_watermark
 from penstock.windows import fixed, retracting
 
-PIPELINES = ("copied", "panes.windows")
 STEPS = ("worker", "sent", "committed", "batch")
 
 
@@ -45,6 +45,18 @@ STEPS = ("worker", "sent", "committed", "batch")
 class Reading:
     device: str
     at: datetime
+    id: int
+
+
+@record(key="device")
+class Device:
+    device: str
+    site: str
+
+
+@record(key="site")
+class Placed:
+    site: str
     id: int
 
 
@@ -58,6 +70,13 @@ def application(name: str) -> App:
     @app.pipeline(reads=readings, writes=copies, trigger=micro_batch(every="100ms"))
     def copied(readings: DataFrame) -> DataFrame:
         return readings
+
+    devices = app.table(f"{name}.devices", Device)
+    placed = app.stream(f"{name}.placed", Placed, partitions=2)
+
+    @app.pipeline(reads=(readings, devices), writes=placed, trigger=micro_batch(every="100ms"))
+    def located(readings: DataFrame, devices: DataFrame) -> DataFrame:
+        return readings.join(devices, "device").select("site", "id")
 
     panes = (
         readings.window(fixed("10s"), by="device", lateness="5s")
@@ -98,9 +117,11 @@ class DoomedTask(BatchTask):
 class DoomedSink(OnceSink):
     """A sink that ends, or has a task that ends, from its n-th batch on that has rows."""
 
-    step, doomed, once = "never", 0, ""
+    step, doomed, once, part = "never", 0, "", ""
 
     def __call__(self, rows, batch):
+        if self.part not in self._output.name:
+            return super().__call__(rows, batch)
         self.doomed -= 1
         if self.doomed >= 0:
             return super().__call__(rows, batch)
@@ -114,8 +135,8 @@ class DoomedSink(OnceSink):
 
 
 def main() -> None:
-    home, bootstrap, name, step, batch = sys.argv[1:]
-    DoomedSink.step, DoomedSink.doomed = step, int(batch)
+    home, bootstrap, name, step, batch, *part = sys.argv[1:]
+    DoomedSink.step, DoomedSink.doomed, DoomedSink.part = step, int(batch), "".join(part)
     DoomedSink.once = str(Path(home) / f"died-{os.getpid()}")
     setattr(sinks, "OnceSink", DoomedSink)  # noqa: B010
     stop = threading.Event()

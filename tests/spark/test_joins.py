@@ -3,7 +3,6 @@
 import json
 import threading
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from pyspark import TaskContext, ml
@@ -14,7 +13,6 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from penstock import EventTime, record
 from penstock.pipelines.execution.batch import run_batch
-from penstock.pipelines.execution.plan import checkpoint_of
 
 pytestmark = pytest.mark.timeout(1200)
 
@@ -34,13 +32,6 @@ class Customer:
     city: str
 
 
-@record(key="city")
-class Placed:
-    city: str
-    order: str
-    customer: str
-
-
 def order(order_id: str, customer: str, seconds: float = 0) -> tuple[bytes, bytes]:
     at = (START_AT + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
     row = {"order": order_id, "customer": customer, "at": at}
@@ -53,75 +44,6 @@ def customer(name: str, city: str) -> tuple[bytes, bytes]:
 
 def values(ground, topic: str) -> list[dict]:
     return [json.loads(each.value) for each in ground.read(topic)]
-
-
-def cities(ground, topic: str = "placed") -> dict[str, str]:
-    return {row["order"]: row["city"] for row in values(ground, topic)}
-
-
-def forget_last_commit(ground, name: str) -> None:
-    """Make Spark believe that it died right after its last batch was written."""
-    pipeline, site = ground.graph.part(name), ground.site(threading.Event())
-    commits = Path(checkpoint_of(ground.graph, pipeline, site)) / "commits"
-    last = max(int(each.name) for each in commits.iterdir() if each.name.isdecimal())
-    (commits / str(last)).unlink()
-    (commits / f".{last}.crc").unlink(missing_ok=True)
-
-
-def locating(ground, looked_up) -> None:
-    """Declare the pipeline that finds the city of each order in what is looked up."""
-    orders = ground.app.stream(ground.topic("orders"), Order)
-    placed = ground.app.stream(ground.topic("placed"), Placed)
-
-    @ground.app.pipeline(reads=(orders, looked_up), writes=placed)
-    def locate(orders: DataFrame, customers: DataFrame) -> DataFrame:
-        found = orders.join(customers, "customer", "left")
-        return found.select("order", "customer", F.coalesce("city", F.lit("?")).alias("city"))
-
-
-def test_a_table_beside_a_stream_is_looked_up_as_it_is_at_each_batch(ground):
-    customers = ground.app.table(ground.topic("customers"), Customer)
-    locating(ground, customers)
-    ground.declare()
-    bad = (b"carl", b'{"customer": "carl"}')
-    ground.send("customers", customer("ann", "Rome"), customer("bob", "Oslo"), (b"bob", None), bad)
-    ground.send("orders", order("1", "ann"), order("2", "bob"), order("3", "carl"))
-    with ground.running("locate"):
-        ground.wait("the first", lambda: cities(ground) == {"1": "Rome", "2": "?", "3": "?"})
-        ground.send("customers", customer("bob", "Bonn"), customer("ann", "Lima"), bad)
-        ground.send("customers", customer("carl", "Graz"))
-        ground.send("orders", order("4", "ann"), order("5", "bob"), order("6", "carl"))
-        ground.wait("the second", lambda: len(cities(ground)) == 6)
-        ground.send("customers", (b"ann", None), (b"carl", b"not json"))
-        ground.send("orders", order("7", "ann"), order("8", "carl"))
-        ground.wait("the third", lambda: len(cities(ground)) == 8)
-        ground.wait("dead letters", lambda: len(ground.read("dead-letters")) == 3)
-    assert {name: cities(ground)[name] for name in "45678"} == {
-        "4": "Lima",
-        "5": "Bonn",
-        "6": "Graz",
-        "7": "?",
-        "8": "Graz",
-    }
-    last = ground.reports[-1].counts
-    assert last.balanced
-    assert (last.received, last.passed, last.dead_lettered) == (11, 8, 3)
-    # Spark repeats its last batch with another table: what it wrote then has another key now.
-    forget_last_commit(ground, "locate")
-    ground.send("customers", customer("ann", "Kyiv"), customer("carl", "Baku"))
-    with ground.running("locate"):
-        ground.send("orders", order("9", "bob"))
-        ground.wait("one more", lambda: len(cities(ground)) == 9)
-        ground.wait("no lag", lambda: ground.reports[-1].lag == 0)
-    assert len(values(ground, "placed")) == 9
-    assert cities(ground)["8"] == "Graz"
-    assert len(ground.read("dead-letters")) == 3
-
-    result = run_batch(ground.graph, "locate", ground.site(threading.Event()), label="x")
-    assert cities(ground, "placed.replay.x")["1"] == "Kyiv"
-    assert cities(ground, "placed.replay.x")["2"] == "Bonn"
-    assert result.counts.balanced
-    assert (result.counts.received, result.counts.dead_lettered) == (12, 3)
 
 
 @record(key="customer")
@@ -159,39 +81,6 @@ def test_a_key_is_deleted_from_a_table_by_a_row_that_says_so(ground):
     found = {each.key: each.value for each in ground.read("totals.replay.x")}
     assert found[b"bob"] is None
     assert json.loads(found[b"ann"])["orders"] == 1
-
-
-def test_a_lake_table_that_changes_is_seen_by_the_next_batch_and_plain_files_are_not(ground, spark):
-    known = ground.app.lake(ground.topic("known"), Customer)
-    arrivals = ground.app.stream(ground.topic("arrivals"), Customer)
-    locating(ground, known)
-
-    @ground.app.pipeline(reads=arrivals, writes=known)
-    def learn(arrivals: DataFrame) -> DataFrame:
-        return arrivals
-
-    files = str(ground.home / "files")
-    by_file = ground.app.stream(ground.topic("by_file"), Placed)
-
-    @ground.app.pipeline(reads=ground.graph.find(ground.topic("orders")), writes=by_file)
-    def locate_by_file(orders: DataFrame) -> DataFrame:
-        found = orders.join(spark.read.parquet(files), "customer", "left")
-        return found.select("order", "customer", F.coalesce("city", F.lit("?")).alias("city"))
-
-    ground.declare()
-    lake = str(ground.home / "lake" / ground.topic("known"))
-    schema = "customer string, city string"
-    spark.createDataFrame([("bob", "Oslo")], schema).write.parquet(files)
-    with ground.running("locate", "learn", "locate_by_file"):
-        ground.send("orders", order("1", "ann"))
-        ground.wait("the first", lambda: cities(ground) == {"1": "?"})
-        ground.wait("by file", lambda: cities(ground, "by_file") == {"1": "?"})
-        ground.send("arrivals", customer("ann", "Rome"))
-        ground.wait("the lake", lambda: spark.read.format("delta").load(lake).count() == 1)
-        spark.createDataFrame([("ann", "Rome")], schema).write.mode("append").parquet(files)
-        ground.send("orders", order("2", "ann"))
-        ground.wait("the second", lambda: cities(ground) == {"1": "?", "2": "Rome"})
-        ground.wait("by file", lambda: cities(ground, "by_file") == {"1": "?", "2": "?"})
 
 
 @record(key="order", time="at")

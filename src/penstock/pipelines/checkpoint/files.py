@@ -127,18 +127,28 @@ class Files:
         finally:
             stream.close()
 
+    def data(self, file: str) -> bytes:
+        """Return the bytes of a file."""
+        system, path = self._at(file)
+        stream = system.open(path)
+        try:
+            return bytes(self._java.org.apache.commons.io.IOUtils.toByteArray(stream))
+        finally:
+            stream.close()
+
     def remove(self, path: str) -> None:
         """Remove a file, or a directory with all it holds; nothing happens if there is none."""
         found = self._java.org.apache.hadoop.fs.Path(path)
         found.getFileSystem(self._configuration).delete(found, True)  # noqa: FBT003 - Java's own
 
-    def write(self, file: str, text: str) -> None:
+    def write(self, file: str, content: str | bytes) -> None:
         """Write a file atomically: it replaces an older one when it is complete."""
+        content = content.encode() if isinstance(content, str) else content
         fs = self._java.org.apache.hadoop.fs
         path, unfinished = fs.Path(file), fs.Path(f"{file}.part")
         stream = path.getFileSystem(self._configuration).create(unfinished)
         try:
-            stream.write(bytearray(text.encode()))
+            stream.write(bytearray(content))
         finally:
             stream.close()
         rename = getattr(fs, "Options$Rename")

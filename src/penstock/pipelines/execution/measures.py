@@ -80,6 +80,10 @@ class Measures:
         for at in event_times(progress):
             yield at - SHIFT / _MICROSECONDS if self._native and at is not None else at
 
+    def add_written(self, count: int) -> None:
+        """Add rows of a batch whose output the sink has computed, and Spark has not counted."""
+        self._written += count
+
     def swept(self, letters: int, *, late: int, all_rejected: bool) -> None:
         """Take note of how many dead letters and late records have been written by sweepers.
 

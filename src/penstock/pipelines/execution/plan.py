@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -30,8 +30,12 @@ from penstock.pipelines.history.archive import archive_rows
 from penstock.pipelines.history.history import Histories
 from penstock.pipelines.lake.table import lake_path, lake_rows
 from penstock.pipelines.lake.writers import refuse_other_checkpoint
+from penstock.pipelines.lookups.asking import Asking
+from penstock.pipelines.lookups.batches import BatchLookups, Tables, side_by_side, tables_asked
+from penstock.pipelines.lookups.spool import Spool
 from penstock.pipelines.program.checkpointfile import identity_of, kept_pieces
 from penstock.pipelines.program.code import code_text
+from penstock.pipelines.program.rewriting import refuse_unsupported
 from penstock.pipelines.program.stateful import repeats_alike, state_aspects, steps_behind
 from penstock.pipelines.rollups.native import native_panes, why_not_native
 from penstock.pipelines.rollups.plan import streamed_panes
@@ -103,6 +107,8 @@ class Run:
     """Whether it is a rebuild: it ends with its input, and writes no dead letters."""
     sink: SinkHandle = field(default_factory=SinkHandle)
     """Of its sink, where it writes topics exactly once."""
+    tables: Tables = field(default_factory=Tables)
+    """What it looks up by values."""
 
 
 def current_run(graph: Graph, pipeline: Pipeline, site: Site, spark: SparkSession) -> Run:
@@ -154,23 +160,22 @@ def prepared_query(
         if isinstance(run.into, Lake) or real_time:
             writer = stream_writer(_given(output), run.into, site, at_once=real_time)
         else:
-            rows = (
-                _panes(graph, run, written, histories, buckets=pieces, lossy=lossy)
-                if output is None
-                else log_rows(output, run.into)
-            )
             past = _continued(run, run.into, site, spark, output)
-            writer = once_writer(
-                rows,
-                run.into,
-                site,
-                run.name,
+            write = partial(once_writer, past=past, guard=run.guard, handle=run.sink)
+            if output is None:
+                rows = _panes(graph, run, written, histories, buckets=pieces, lossy=lossy)
                 # Panes come from the partitions of the state, which never change.
-                tasks=None if output is None else _tasks(run, spark, output, past, pieces=pieces),
-                past=past,
-                guard=run.guard,
-                handle=run.sink,
-            )
+                writer = write(rows, run.into, site, run.name, tasks=None)
+            elif asked := tables_asked(pipeline, rows := log_rows(output, run.into)):
+                refuse_unsupported(rows, pipeline.output)
+                frame_of = _frames(written, site, spark, histories, lossy=lossy)
+                flows = {data.name: frame_of(data) for data in pipeline.followed}
+                found = _lookups(run, site, rows, asked, past=past, pieces=pieces)
+                whole = side_by_side(flows)
+                writer = write(whole, run.into, site, run.name, tasks=pieces, compute=found)
+            else:
+                tasks = _tasks(run, spark, output, past, pieces=pieces)
+                writer = write(rows, run.into, site, run.name, tasks=tasks)
         writer = writer.queryName(run.name).option("checkpointLocation", run.checkpoint)
     except Exception as error:
         raise refusal(error, pipeline) from error
@@ -251,6 +256,33 @@ def _tasks(
     alike = repeats_alike(output, [data.name for data in pipeline.reads], keyed=keyed)
     # Rows that may be others when the batch is repeated are written as a whole, or not at all.
     return pieces if alike and not pipeline.lookups else 1
+
+
+def _lookups(
+    run: Run,
+    site: Site,
+    output: DataFrame,
+    asked: Sequence[Asking],
+    *,
+    past: Continued,
+    pieces: int,
+) -> BatchLookups:
+    """Return what computes the batches of a pipeline that looks tables up by values."""
+    pipeline, spark = run.pipeline, output.sparkSession
+    names = {each.table for each in asked}
+    return BatchLookups(
+        output=output,
+        reads=pipeline.reads,
+        streams=[data.name for data in pipeline.followed],
+        asked=asked,
+        followers={
+            data.name: run.tables.follower(site.connection, data, spark)
+            for data in pipeline.lookups
+            if isinstance(data, Table) and data.name in names
+        },
+        spool=Spool(Files(spark), run.checkpoint, past.program),
+        tasks=pieces,
+    )
 
 
 def _computed(pipeline: Pipeline, output: DataFrame) -> str:

@@ -169,6 +169,7 @@ class RunningPipeline:
             if self._late.unknown:
                 self._standing["late records"] = f"unknown of {self._late.unknown:,} offsets"
         self._measures.add(progress)
+        self._measures.add_written(self._run.sink.written.pop(progress["batchId"], 0))
         self.reached |= end
         self._seen = identity(progress)
         self._look_at_joins(progress)

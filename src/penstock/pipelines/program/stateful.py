@@ -11,7 +11,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-__all__ = ["repeats_alike", "state_aspects", "steps_behind"]
+__all__ = ["is_input", "repeats_alike", "several", "state_aspects", "steps_behind"]
 
 _SECOND = 1_000_000
 _KINDS = {
@@ -53,7 +53,7 @@ def state_aspects(frame: DataFrame, inputs: Sequence[str]) -> dict[str, str]:
             number += 1
             name = f"{kind} {number}"
         found[name] = _kept(operator)
-        fed = [line for child in _several(operator.children()) for line in _feeding(child, inputs)]
+        fed = [line for child in several(operator.children()) for line in _feeding(child, inputs)]
         found[f"{name}, of"] = "; ".join(dict.fromkeys(fed))
     return found
 
@@ -74,7 +74,7 @@ def repeats_alike(frame: DataFrame, inputs: Sequence[str], *, keyed: bool) -> bo
     plan: Any = frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - PySpark has no other way
     if not plan.deterministic():
         return False
-    leaves = _several(plan.collectLeaves())
+    leaves = several(plan.collectLeaves())
     if any(not leaf.isStreaming() and leaf.nodeName() not in _CONSTANT for leaf in leaves):
         return False
     return keyed or not any(True for _ in _operators(plan, inputs))
@@ -82,11 +82,11 @@ def repeats_alike(frame: DataFrame, inputs: Sequence[str], *, keyed: bool) -> bo
 
 def _operators(node: Any, inputs: Sequence[str]) -> Iterator[Any]:
     """Yield the operators with state, from the output down to the inputs."""
-    if _is_input(node, inputs):
+    if is_input(node, inputs):
         return
     if _keeps_state(node):
         yield node
-    for child in _several(node.children()):
+    for child in several(node.children()):
         yield from _operators(child, inputs)
 
 
@@ -94,7 +94,7 @@ def _keeps_state(node: Any) -> bool:
     if node.nodeName() not in _KINDS or not node.isStreaming():
         return False
     if node.nodeName() == "Join":
-        return all(child.isStreaming() for child in _several(node.children()))
+        return all(child.isStreaming() for child in several(node.children()))
     return True
 
 
@@ -102,56 +102,56 @@ def _kept(node: Any) -> str:
     """Return keys, functions and types of an operator with state."""
     match node.nodeName():
         case "Aggregate":
-            several = _several(node.aggregateExpressions())
-            made = _list(function for each in several for function in _functions(each))
-            keys = _list(_several(node.groupingExpressions()))
+            given = several(node.aggregateExpressions())
+            made = _list(function for each in given for function in _functions(each))
+            keys = _list(several(node.groupingExpressions()))
             return f"by {keys or 'nothing'}: {made or 'nothing'}"
         case "Join":
             on = node.condition()
             condition = _text(on.get()) if on.isDefined() else "nothing"
-            sides = (_list(_several(child.output())) for child in _several(node.children()))
+            sides = (_list(several(child.output())) for child in several(node.children()))
             return f"{node.joinType().sql().lower()} on {condition}, keeps {' and '.join(sides)}"
         case "TransformWithStateInPySpark":
-            return f"by {_list(_several(node.leftAttributes()))}"
+            return f"by {_list(several(node.leftAttributes()))}"
         case "FlatMapGroupsInPandasWithState":
             state = node.stateType().simpleString()
-            return f"by {_list(_several(node.groupingAttributes()))}: {state}"
+            return f"by {_list(several(node.groupingAttributes()))}: {state}"
         case "Distinct":
-            return f"by {_list(_several(node.output()))}"
-    return f"by {_list(_several(node.expressions()))}"
+            return f"by {_list(several(node.output()))}"
+    return f"by {_list(several(node.expressions()))}"
 
 
 def _feeding(node: Any, inputs: Sequence[str]) -> Iterator[str]:
     """Yield what is computed before an operator, up to the inputs or the operator before it."""
-    if _is_input(node, inputs):
+    if is_input(node, inputs):
         yield f"reads {node.alias()}"
         return
     if _keeps_state(node):
         yield f"what the {_KINDS[node.nodeName()]} gives"
         return
     name = node.nodeName()
-    made = [_text(each) for each in _several(node.expressions()) if _class(each) != _PLAIN]
+    made = [_text(each) for each in several(node.expressions()) if _class(each) != _PLAIN]
     if name == "EventTimeWatermark":
         yield f"watermark on {_text(node.eventTime())}"
     elif made:
         yield f"{_WORDS.get(name, name)} {', '.join(dict.fromkeys(made))}"
     elif name not in (*_WORDS, "SubqueryAlias"):
         yield name
-    for child in _several(node.children()):
+    for child in several(node.children()):
         yield from _feeding(child, inputs)
 
 
-def _is_input(node: Any, inputs: Sequence[str]) -> bool:
-    """Whether a node is one of the inputs, and not a later frame of the same alias."""
+def is_input(node: Any, inputs: Sequence[str]) -> bool:
+    """Return whether a node is one of the inputs, and not a later frame of the same alias."""
     if node.nodeName() != "SubqueryAlias" or node.alias() not in inputs:
         return False
-    return not any(_has_input(child, inputs) for child in _several(node.children()))
+    return not any(_has_input(child, inputs) for child in several(node.children()))
 
 
 def _has_input(node: Any, inputs: Sequence[str]) -> bool:
     if node.nodeName() == "SubqueryAlias" and node.alias() in inputs:
         return True
-    return any(_has_input(child, inputs) for child in _several(node.children()))
+    return any(_has_input(child, inputs) for child in several(node.children()))
 
 
 def _list(expressions: Iterable[Any]) -> str:
@@ -164,7 +164,7 @@ def _functions(expression: Any) -> Iterator[Any]:
     if _class(expression) == "AggregateExpression":
         yield expression
         return
-    for child in _several(expression.children()):
+    for child in several(expression.children()):
         yield from _functions(child)
 
 
@@ -184,5 +184,6 @@ def _class(expression: Any) -> str:
     return str(expression.getClass().getSimpleName())
 
 
-def _several(found: Any) -> list[Any]:
+def several(found: Any) -> list[Any]:
+    """Return what a sequence of Scala's holds."""
     return [found.apply(index) for index in range(found.size())]

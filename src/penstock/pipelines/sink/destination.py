@@ -13,7 +13,7 @@ from penstock.backbone.site import Site
 from penstock.core.graph.data import Data, Lake, OnLog
 from penstock.pipelines.gate.reading import kafka_options
 from penstock.pipelines.lake.table import lake_path, make_table, stored_rows
-from penstock.pipelines.sink.kafka import Continued, OnceSink, SinkHandle
+from penstock.pipelines.sink.kafka import ComputedBatch, Continued, OnceSink, SinkHandle
 from penstock.pipelines.sink.kafkatask import Output
 from penstock.pipelines.sink.rows import log_rows
 
@@ -60,16 +60,17 @@ def once_writer(
     past: Continued | None = None,
     guard: Callable[[], None] = lambda: None,
     handle: SinkHandle | None = None,
+    compute: Callable[[DataFrame, int], ComputedBatch] | None = None,
 ) -> Any:
     """Return the writer of rows for topics, each once for readers of committed records.
 
-    Rows are those of ``log_rows``, or say themselves to which topic they go. The query's progress
-    counts them as ``WRITTEN``. ``tasks``, ``past``, ``guard`` and ``handle``: see ``OnceSink``.
+    Rows are those of ``log_rows``, or say themselves to which topic they go; or they become such
+    rows by ``compute``. The query's progress counts them as ``WRITTEN``; what is computed the
+    handle counts. ``tasks``, ``past``, ``guard``, ``handle`` and ``compute``: see ``OnceSink``.
     """
     output = Output(site.connection, name, data.topic.name, data.topic.partitioning)
-    return _counted(rows, name).writeStream.foreachBatch(
-        OnceSink(output, tasks=tasks, past=past, guard=guard, handle=handle)
-    )
+    sink = OnceSink(output, tasks=tasks, past=past, guard=guard, handle=handle, compute=compute)
+    return (rows if compute else _counted(rows, name)).writeStream.foreachBatch(sink)
 
 
 def _counted(rows: DataFrame, name: str) -> DataFrame:

@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import pyarrow as pa
@@ -24,10 +24,12 @@ from penstock.backbone.log.positions import PositionReader, position_group
 from penstock.backbone.log.transactions import TransactionalProducer
 from penstock.errors import PenstockError, TransientError
 from penstock.pipelines.checkpoint.files import Files
-from penstock.pipelines.sink.begun import BatchMarker, Begun
+from penstock.pipelines.sink.begun import BatchMarker, Begun, fingerprint
 from penstock.pipelines.sink.continuity import forgotten, half_written, plan_of
 from penstock.pipelines.sink.kafkatask import (
+    ROWS,
     SECONDS,
+    TOLD,
     TRANSACTION_TIMEOUT,
     BatchTask,
     Output,
@@ -35,9 +37,9 @@ from penstock.pipelines.sink.kafkatask import (
     taken_over,
     task_name,
 )
-from penstock.pipelines.spark.session import shuffle_partitions
+from penstock.pipelines.spark.session import PROGRESS_KEPT, shuffle_partitions
 
-__all__ = ["Continued", "OnceSink", "SinkHandle", "end_run", "query_name"]
+__all__ = ["ComputedBatch", "Continued", "OnceSink", "SinkHandle", "end_run", "query_name"]
 
 _NUMBER = "_penstock_number"
 _ADAPTIVE = "spark.sql.adaptive.enabled"
@@ -54,8 +56,16 @@ class SinkHandle:
 
     seconds: float = 0.0
     """How long its tasks have been writing, all together."""
+    written: dict[int, int] = field(default_factory=dict)
+    """How many rows batches had that were computed here; whoever counts one takes it out."""
     finish: Callable[[], None] = lambda: None
     """Begins no further batch; returns when the current one is written, or after a time-out."""
+
+    def wrote(self, batch: int, rows: int) -> None:
+        """Note how many rows a batch had."""
+        self.written[batch] = rows
+        if len(self.written) > PROGRESS_KEPT:
+            del self.written[min(self.written)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +81,17 @@ class Continued:
     """The batch that was begun last by an earlier run of this checkpoint."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComputedBatch:
+    """A batch whose output is computed when it is to be written, from the rows of its input."""
+
+    rows: DataFrame
+    tasks: int | None
+    made_of: str = ""
+    """A fingerprint of what went into it beside its input."""
+    release: Callable[[], object] = lambda: None
+
+
 class OnceSink:
     """Writes batch after batch; to be given to ``foreachBatch``.
 
@@ -78,7 +99,8 @@ class OnceSink:
     them where they are, which is right only if the last thing in the plan that moves rows is its
     state. Without a ``past`` nothing is written down, and nobody can go on from here. ``guard`` is
     called once this run has taken over, and raises where it should not have. ``handle`` is
-    kept up to date.
+    kept up to date. ``compute`` makes the rows that are written of those that the query gives, and
+    says how they are split.
 
     The first batch may be one that an earlier run has begun. It is split as it was then. If another
     program began it, and some of its tasks have written, that is a ConfigurationError
@@ -95,9 +117,11 @@ class OnceSink:
         past: Continued | None = None,
         guard: Callable[[], None] = lambda: None,
         handle: SinkHandle | None = None,
+        compute: Callable[[DataFrame, int], ComputedBatch] | None = None,
     ) -> None:
         self._output = output
         self._tasks = tasks
+        self._compute = compute
         self._past = past
         self._guard = guard
         self._handle = handle or SinkHandle()
@@ -124,23 +148,42 @@ class OnceSink:
 
     def _write(self, rows: DataFrame, batch: int) -> None:
         spark = rows.sparkSession
-        tasks = self._tasks
-        if not self._run:
-            tasks = self._begin(spark, batch)
-        task = self.task(self._output, batch, self._run)
+        first = not self._run
+        if first:
+            self._begin(spark, batch)
         if self._done_before(batch):
             # The plan is run for its state alone.
             rows.mapInArrow(_drained, f"{SECONDS} double").collect()
             return
+        given = ComputedBatch(rows=rows, tasks=self._tasks)
+        if self._compute is not None:
+            given = self._compute(rows, batch)
         try:
-            begun = self._mark(Files(spark), batch, tasks)
+            self._commit(spark, given, batch, first=first)
+        finally:
+            given.release()
+
+    def _commit(
+        self, spark: SparkSession, given: ComputedBatch, batch: int, *, first: bool
+    ) -> None:
+        program = self._program(given)
+        tasks = self._split_before(batch, program, given.tasks) if first else given.tasks
+        task = self.task(self._output, batch, self._run)
+        try:
+            begun = self._mark(Files(spark), batch, program, tasks)
             with _fixed_plan(spark):
-                told = _split(rows, tasks).mapInArrow(task, f"{SECONDS} double").collect()
+                told = _split(given.rows, tasks).mapInArrow(task, TOLD).collect()
             self._handle.seconds += sum(row[SECONDS] for row in told)
+            if self._compute is not None:
+                self._handle.wrote(batch, sum(row[ROWS] for row in told))
             self._last = begun
         except BaseException:
             self._release(tasks or shuffle_partitions(spark))
             raise
+
+    def _program(self, given: ComputedBatch) -> str:
+        program = self._past.program if self._past else ""
+        return fingerprint(program, given.made_of) if given.made_of else program
 
     def _finish(self) -> None:
         with self._state:
@@ -152,22 +195,29 @@ class OnceSink:
             with suppress(PenstockError):
                 self._marker.mark(structs.replace(last, done=True))
 
-    def _begin(self, spark: SparkSession, batch: int) -> int | None:
-        """Take over from earlier runs; return into how many tasks the first batch is split."""
+    def _begin(self, spark: SparkSession, batch: int) -> None:
+        """Take over from earlier runs."""
         self._query = spark.sparkContext.getLocalProperty(_QUERY_ID) or ""
         # A checkpoint that was deleted and made again counts its batches from 0 again.
         self._output = replace(self._output, name=query_name(self._output.name, self._query))
-        begun = self._past.begun if self._past else None
-        repeated = begun is not None and begun.batch == batch and not begun.done
-        if repeated and _run_before(self._output) < 0:
+        if self._interrupted(batch) is not None and _run_before(self._output) < 0:
             raise forgotten(self._output.topic, batch=batch)
         self._run = _begin_run(self._output)
         self._guard()
-        if begun is None or not repeated:
-            return self._tasks
-        if self._past and begun.tasks > 1 and begun.program != self._past.program:
+
+    def _interrupted(self, batch: int) -> Begun | None:
+        """Return what an earlier run has begun of this batch and may not have finished."""
+        begun = self._past.begun if self._past else None
+        return begun if begun is not None and begun.batch == batch and not begun.done else None
+
+    def _split_before(self, batch: int, program: str, tasks: int | None) -> int | None:
+        """Return into how many tasks a batch is split, where an earlier run may have begun it."""
+        begun = self._interrupted(batch)
+        if begun is None:
+            return tasks
+        if begun.tasks > 1 and begun.program != program:
             self._refuse_half_written(batch, begun.tasks)
-            return self._tasks
+            return tasks
         return begun.tasks or None
 
     def _done_before(self, batch: int) -> bool:
@@ -183,7 +233,7 @@ class OnceSink:
                 if reader.read(self._output.at) > batch:
                     raise half_written(self._output.topic, batch=batch, tasks=tasks)
 
-    def _mark(self, files: Files, batch: int, tasks: int | None) -> Begun | None:
+    def _mark(self, files: Files, batch: int, program: str, tasks: int | None) -> Begun | None:
         """Write down that the batch is begun, before any of its tasks can commit."""
         if self._past is None:
             return None
@@ -193,7 +243,7 @@ class OnceSink:
             query=self._query,
             batch=batch,
             plan=plan_of(files, self._past.checkpoint, batch),
-            program=self._past.program,
+            program=program,
             tasks=tasks or 0,
         )
         self._marker.mark(begun)

@@ -27,7 +27,9 @@ from penstock.core.topic import Partitioning
 from penstock.errors import ConfigurationError, FencedError
 
 __all__ = [
+    "ROWS",
     "SECONDS",
+    "TOLD",
     "TRANSACTION_TIMEOUT",
     "BatchTask",
     "KeptProducers",
@@ -38,8 +40,10 @@ __all__ = [
     "task_name",
 ]
 
-SECONDS = "seconds"
-"""The column of what a task gives."""
+SECONDS, ROWS = "seconds", "rows"
+"""The columns of what a task gives."""
+
+TOLD = f"{SECONDS} double, {ROWS} long"
 
 TRANSACTION_TIMEOUT = timedelta(minutes=5)
 """How long the rows of one task may take; and how long they hold back readers of committed records
@@ -144,7 +148,7 @@ class BatchTask:
     """Writes the rows of one partition of one batch; for ``mapInArrow``.
 
     It gives one row: the seconds that the writing itself took, without those in which the rows were
-    computed.
+    computed, and how many rows came.
 
     Rows are (key, value), or (topic, key, value, headers); they are written in the order in which
     they come. Which rows come must not differ between two runs of a batch.
@@ -163,8 +167,9 @@ class BatchTask:
         context = TaskContext.get()
         if context is None:
             raise RuntimeError("only Spark's tasks write batches")
-        spent = self.write(context.partitionId(), batches)
-        yield pa.RecordBatch.from_pydict({SECONDS: [spent]})
+        counted = _Counted(batches)
+        spent = self.write(context.partitionId(), counted)
+        yield pa.RecordBatch.from_pydict({SECONDS: [spent], ROWS: [counted.rows]})
 
     def write(self, number: int, batches: Iterator[pa.RecordBatch]) -> float:
         """Write the rows of the task of this number; return the seconds that took."""
@@ -256,6 +261,19 @@ def older_checkpoint(
         hint=f"put the newest checkpoint back, or recompute it: penstock rebuild {pipeline} "
         "(--append for a stream: what was written stays)",
     )
+
+
+class _Counted(Iterator[pa.RecordBatch]):
+    """Counts the rows that pass."""
+
+    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
+        self._batches = batches
+        self.rows = 0
+
+    def __next__(self) -> pa.RecordBatch:
+        found = next(self._batches)
+        self.rows += found.num_rows
+        return found
 
 
 class _Watch:

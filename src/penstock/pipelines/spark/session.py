@@ -48,6 +48,7 @@ from penstock.pipelines.spark.scratch import Scratch
 __all__ = [
     "jvm_end",
     "local_session",
+    "scratch_of",
     "session",
     "session_beside",
     "session_log",
@@ -160,6 +161,12 @@ def session_log() -> Path | None:
     """Return the file of Spark's log in this process; None where no session of ours runs."""
     gateway: Any = SparkContext._gateway  # noqa: SLF001 - there is no public way
     return getattr(gateway, "log", None)
+
+
+def scratch_of(spark: SparkSession) -> Path:
+    """Return a directory of a session that is removed with it."""
+    gateway: Any = spark.sparkContext._gateway  # noqa: SLF001 - there is no public way
+    return Path(gateway.scratch)
 
 
 def session_beside(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
