@@ -6,6 +6,7 @@ rebuild      recompute a pipeline beside the running one, and replace it
 execution    a pipeline that runs: as a stream that is kept going, or over a finished range
 lookups      tables beside a stream: only the rows that a batch asks for are read
 program      what made a checkpoint, and whether the program of today may go on with it
+operators    joins, patterns, derived streams: machines in Spark's state
 rollups      windowed aggregations: Spark's own windows, or the pane machine
 history      archives of streams, read before the log
 sink         rows to topics and lake tables, exactly once

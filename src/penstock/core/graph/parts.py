@@ -311,7 +311,10 @@ class Pipeline(Part):
         """Return what is looked up as it is at each batch.
 
         Tables beside a stream, and lake tables beside a stream or a table; alone they are streams.
+        An operator looks up nothing: it follows the changes of its tables.
         """
+        if self.operator is not None:
+            return ()
         kinds = {data.kind for data in self.reads}
         flows = "stream" if "stream" in kinds else "table" if "table" in kinds else "lake"
         return tuple(

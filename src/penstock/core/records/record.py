@@ -37,6 +37,12 @@ class RecordType(Generic[T]):
         """Return the class's name."""
         return self.schema.name
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel as the schema: another process has a class of it, without the user's code."""
+        from penstock.core.records.made import made_record
+
+        return made_record, (self.schema, self.place)
+
 
 @dataclass_transform(frozen_default=True)
 def record(

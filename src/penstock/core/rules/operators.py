@@ -21,10 +21,27 @@ def operator_problems(graph: Graph) -> Iterator[Problem]:
 
 
 def _inputs(part: Pipeline | Service) -> Iterator[Problem]:
+    if isinstance(part, Pipeline):
+        yield from _on_the_log(part)
     for data in part.inputs:
         if isinstance(data, Lake) and isinstance(part, Service):
             text = f"{part.name}: services do not read the lake, and {data.name!r} is there"
             yield Problem("operator.lake", text, 'on="spark"', part.place)
+
+
+def _on_the_log(part: Pipeline) -> Iterator[Problem]:
+    """Yield a problem where an operator on Spark would have to read the lake."""
+    kind = part.operator.kind if part.operator is not None else "operator"
+    for data in part.reads:
+        if isinstance(data, Lake):
+            text = (
+                f"{part.name}: a {kind} reads streams and tables, and {data.name!r} is in the lake"
+            )
+            hint = "write it as a function: @app.pipeline(reads=...)"
+            yield Problem("operator.lake", text, hint, part.place)
+        elif isinstance(data, Stream) and data.archive is not None:
+            text = f"{part.name}: a {kind} on Spark does not read the history of {data.name!r}"
+            yield Problem("operator.history", text, 'on="services"', part.place)
 
 
 def _output(part: Pipeline | Service) -> Iterator[Problem]:

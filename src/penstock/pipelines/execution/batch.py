@@ -37,6 +37,7 @@ from penstock.pipelines.gate.sweeper import dead_letter
 from penstock.pipelines.history.archive import archive_rows
 from penstock.pipelines.history.range import PastRange
 from penstock.pipelines.lake.table import lake_path, lake_rows, stored_rows
+from penstock.pipelines.operators.plan import final_results
 from penstock.pipelines.rollups.plan import finished_panes
 from penstock.pipelines.sink.kafkatask import Output, task_name
 from penstock.pipelines.sink.rangetask import WRITTEN, RangeTask
@@ -80,7 +81,7 @@ def run_batch(
     output = f"{pipeline.writes.name}.replay.{label}"
     late = replace(graph.late_records, name=f"{graph.late_records.name}.replay.{label}")
     topics = Topics(site.connection)
-    specs = [letters, late] if pipeline.aggregation else [letters]
+    specs = [letters, late] if pipeline.has_late_records else [letters]
     if not isinstance(pipeline.writes, Lake):
         specs.append(replace(pipeline.writes.topic, name=output))
     topics.declare(specs)
@@ -88,7 +89,7 @@ def run_batch(
         data.topic.name: settled_range(
             topics,
             data.topic.name,
-            start=EARLIEST if data in pipeline.lookups else start,
+            start=EARLIEST if _is_whole(pipeline, data) else start,
             end=end,
         )
         for data in pipeline.reads
@@ -105,14 +106,20 @@ def run_batch(
                     if isinstance(data, Stream) and data.archive is not None
                 }
                 run = _Batch(graph, pipeline, site, spark, ranges, past=past, letters=letters.name)
-                if pipeline.aggregation:
-                    written = run.write_panes(output, late.name)
+                if pipeline.declared:
+                    written = run.write_computed(output, late.name)
                 else:
                     written = run.write(output)
                 buried = sum(run.bury(data, letters) for data in run.with_rejected())
         except (PySparkException, Py4JError) as error:
             raise of_query(error, pipeline) from error
         return BatchResult(output, letters.name, run.counts(written=written, buried=buried))
+
+
+def _is_whole(pipeline: Pipeline, data: Data) -> bool:
+    """Whether an input is read from its beginning: rows of tables hold from before the range."""
+    beside = any(isinstance(each, Stream) for each in pipeline.reads)
+    return data in pipeline.lookups or (beside and isinstance(data, Table) and pipeline.declared)
 
 
 class _Batch:
@@ -153,8 +160,10 @@ class _Batch:
             return self._spark.read.format("delta").load(path).count()
         return self._write_once(log_rows(frame, data), data, output)
 
-    def write_panes(self, output: str, late: str) -> int:
-        """Compute the final panes of a windowed aggregation; return how many there are."""
+    def write_computed(self, output: str, late: str) -> int:
+        """Compute the final panes or results of what was declared; return how many there are."""
+        if self._pipeline.operator is not None:
+            return self._write_results(output, late)
         (data,) = self._pipeline.reads
         if isinstance(data, Lake):
             raise TypeError(f"{self._pipeline.name}: windows are over streams")
@@ -162,6 +171,16 @@ class _Batch:
             self._rows(data), self._graph, self._pipeline, into=output, late=late
         )
         return self._write_once(panes, data, output)
+
+    def _write_results(self, output: str, late: str) -> int:
+        rows = {data.name: self._rows(data) for data in self._pipeline.followed}
+        into, letters = self._pipeline.writes, self._letters
+        if isinstance(into, Lake):
+            raise TypeError(f"{self._pipeline.name}: results go to streams and tables")
+        results = final_results(
+            rows, self._graph, self._pipeline, into=output, late=late, letters=letters
+        )
+        return self._write_once(results, into, output)
 
     def _write_once(self, rows: DataFrame, data: OnLog, output: str) -> int:
         """Write rows to a topic, each once even if Spark repeats a task; return how many."""

@@ -19,6 +19,7 @@ from penstock.pipelines.checkpoint.progress import (
     was_batch,
 )
 from penstock.pipelines.gate.reading import DELETIONS, RECEIVED, REJECTED
+from penstock.pipelines.operators.hosting import DROPPED, REFUSED
 from penstock.pipelines.rollups.native import SHIFT
 from penstock.pipelines.rollups.processor import NEWEST, WATERMARK
 from penstock.pipelines.sink.destination import WRITTEN
@@ -45,6 +46,7 @@ class Measures:
     def __init__(self, *, native: bool = False) -> None:
         self._native = native
         self._received = self._rejected = self._deletions = self._written = self._buried = 0
+        self._filtered = self._refused = 0
         self._panes: Counter[str] = Counter()
         self._ledger: Counter[str] = Counter()
         self._dropped = 0
@@ -68,13 +70,20 @@ class Measures:
         if self._native:
             self._panes["on_time"] += written
         for row in observed(progress, WATERMARK):
-            self._panes.update({kind: row[kind] or 0 for kind in PANE_KINDS})
+            self._panes.update({kind: row[kind] or 0 for kind in PANE_KINDS if kind in row})
             self._ledger.update({each: row[each] or 0 for each in (LATE, AHEAD)})
             self._times = self._times.after(EventTimes.of_micros(row[WATERMARK], row[NEWEST]))
+        self._add_results(progress)
         self._times = self._times.after(EventTimes(*self._event_times(progress)))
         if was_batch(progress):
             self._add_batch(progress)
         self._add_state(progress)
+
+    def _add_results(self, progress: Progress) -> None:
+        """Count what an operator dropped on purpose, and what its expressions failed on."""
+        for row in observed(progress, REFUSED):
+            self._filtered += row[DROPPED] or 0
+            self._refused += row[REFUSED] or 0
 
     def _event_times(self, progress: Progress) -> Iterator[float | None]:
         for at in event_times(progress):
@@ -126,9 +135,13 @@ class Measures:
         buried = min(self._buried, self._rejected)
         return Counts(
             received=self._received,
-            passed=self._received - self._rejected - self._deletions,
-            filtered=self._deletions,
-            dead_lettered=buried,
+            passed=self._received
+            - self._rejected
+            - self._deletions
+            - self._filtered
+            - self._refused,
+            filtered=self._deletions + self._filtered,
+            dead_lettered=buried + self._refused,
             in_flight=self._rejected - buried,
             written=self._written,
         )

@@ -33,6 +33,7 @@ from penstock.pipelines.lake.writers import refuse_other_checkpoint
 from penstock.pipelines.lookups.asking import Asking
 from penstock.pipelines.lookups.batches import BatchLookups, Tables, side_by_side, tables_asked
 from penstock.pipelines.lookups.spool import Spool
+from penstock.pipelines.operators.plan import remembers, streamed_results
 from penstock.pipelines.program.checkpointfile import identity_of, kept_pieces
 from penstock.pipelines.program.code import code_text
 from penstock.pipelines.program.rewriting import refuse_unsupported
@@ -149,7 +150,7 @@ def prepared_query(
         written = replace(pipeline, writes=run.into)
         output = (
             None
-            if pipeline.aggregation
+            if pipeline.declared
             else output_of(written, _frames(written, site, spark, histories, lossy=lossy))
         )
         now = identity_of(pipeline, spark, output)
@@ -163,9 +164,11 @@ def prepared_query(
             past = _continued(run, run.into, site, spark, output)
             write = partial(once_writer, past=past, guard=run.guard, handle=run.sink)
             if output is None:
-                rows = _panes(graph, run, written, histories, buckets=pieces, lossy=lossy)
-                # Panes come from the partitions of the state, which never change.
-                writer = write(rows, run.into, site, run.name, tasks=None)
+                rows = _computed_rows(graph, run, written, histories, buckets=pieces, lossy=lossy)
+                # What comes from the partitions of the state stays there: these never change.
+                kept = pipeline.plan is None or remembers(pipeline.plan)
+                tasks = None if kept else pieces
+                writer = write(rows, run.into, site, run.name, tasks=tasks)
             elif asked := tables_asked(pipeline, rows := log_rows(output, run.into)):
                 refuse_unsupported(rows, pipeline.output)
                 frame_of = _frames(written, site, spark, histories, lossy=lossy)
@@ -174,8 +177,8 @@ def prepared_query(
                 whole = side_by_side(flows)
                 writer = write(whole, run.into, site, run.name, tasks=pieces, compute=found)
             else:
-                tasks = _tasks(run, spark, output, past, pieces=pieces)
-                writer = write(rows, run.into, site, run.name, tasks=tasks)
+                split = _tasks(run, spark, output, past, pieces=pieces)
+                writer = write(rows, run.into, site, run.name, tasks=split)
         writer = writer.queryName(run.name).option("checkpointLocation", run.checkpoint)
     except Exception as error:
         raise refusal(error, pipeline) from error
@@ -185,7 +188,7 @@ def prepared_query(
 def program_of(pipeline: Pipeline, site: Site, spark: SparkSession) -> str:
     """Return a fingerprint of what a pipeline computes, as far as its plan shows it."""
     frames = _frames(pipeline, site, spark, None)
-    output = None if pipeline.aggregation else output_of(pipeline, frames)
+    output = None if pipeline.declared else output_of(pipeline, frames)
     # A checkpoint goes on with the history that it began with, or without.
     past = [each.name for each in pipeline.reads if isinstance(each, Stream) and each.archive]
     told: list[Any] = [identity_of(pipeline, spark, output).to_json(), past]
@@ -292,7 +295,7 @@ def _computed(pipeline: Pipeline, output: DataFrame) -> str:
     return fingerprint(*steps, code_text(pipeline.function))
 
 
-def _panes(
+def _computed_rows(
     graph: Graph,
     run: Run,
     pipeline: Pipeline,
@@ -302,7 +305,14 @@ def _panes(
     lossy: bool,
 ) -> DataFrame:
     limit = RECORDS_PER_BATCH
-    rows = pane_rows(graph, pipeline, histories, buckets=buckets, per_batch=limit, lossy=lossy)
+    if pipeline.operator is None:
+        rows = pane_rows(graph, pipeline, histories, buckets=buckets, per_batch=limit, lossy=lossy)
+    else:
+        given = {
+            data.name: histories.rows(data, per_batch=limit, lossy=lossy)
+            for data in pipeline.followed
+        }
+        rows = streamed_results(given, graph, pipeline, buckets=buckets)
     if run.beside and not isinstance(run.into, Lake):
         rows = rows.where(F.col("topic") == run.into.topic.name)
     return rows

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock import __version__
 from penstock.core.graph.data import Lake
+from penstock.core.graph.operators import plan_of
 from penstock.core.graph.panes import rollup_of
 from penstock.core.graph.parts import Pipeline, RealTime
 from penstock.core.rollup.declaration import declaration_of
@@ -35,7 +36,9 @@ _SINK_FILE = "penstock-sink.json"
 def identity_of(pipeline: Pipeline, spark: SparkSession, frame: DataFrame | None) -> Identity:
     """Return what a pipeline is now; ``frame`` is what its function gives, if it has one."""
     if frame is not None:
-        state = state_aspects(frame, [data.name for data in pipeline.reads])
+        state: dict[str, str] = state_aspects(frame, [data.name for data in pipeline.reads])
+    elif pipeline.operator is not None:
+        state = dict(plan_of(pipeline).declaration())
     else:
         # Event times before 1970 go through Spark's windows shifted: so does what these hold.
         way = "panes" if why_not_native(pipeline) else "native, from the year 1"
@@ -122,7 +125,7 @@ def _refuse_unknown(files: Files, checkpoint: str, pipeline: Pipeline) -> None:
     if not planned:
         return
     real_time = isinstance(pipeline.trigger, RealTime)
-    if pipeline.aggregation or (
+    if pipeline.declared or (
         planned[-1:] != done[-1:] and not real_time and not isinstance(pipeline.writes, Lake)
     ):
         raise ConfigurationError(

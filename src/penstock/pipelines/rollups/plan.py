@@ -27,7 +27,7 @@ from penstock.pipelines.rollups.frame import plain_rows
 from penstock.pipelines.rollups.processor import OUTGOING, PaneProcessor, count_panes, outgoing
 from penstock.pipelines.spark.session import shuffle_partitions
 
-__all__ = ["bucket_numbers", "finished_panes", "needs_beat", "streamed_panes"]
+__all__ = ["beats", "bucket_numbers", "finished_panes", "needs_beat", "streamed_panes"]
 
 _BEATS_PER_SECOND = 1
 _SEARCHED = 64
@@ -53,7 +53,7 @@ def streamed_panes(
     plain = plain_rows(rows, data, rollup, observed=observed, heard=True)
     arrivals = plain.mapInArrow(PreShuffleCombiner(rollup, numbers), SCHEMA)
     if needs_beat(rollup, partitions=data.topic.partitions):
-        arrivals = arrivals.union(_beats(spark, numbers))
+        arrivals = arrivals.union(beats(spark, Heartbeat(numbers), SCHEMA))
     given = arrivals.groupBy(BUCKET).transformWithStateInPandas(
         PaneProcessor(rollup, to), OUTGOING, "append", "none"
     )
@@ -109,13 +109,13 @@ def _input(pipeline: Pipeline) -> OnLog:
     return data
 
 
-def _beats(spark: SparkSession, numbers: tuple[int, ...]) -> DataFrame:
-    """Return the time, once a second, for every bucket."""
+def beats(spark: SparkSession, tell: Any, schema: str) -> DataFrame:
+    """Return the time, once a second, as ``tell`` tells it to every bucket."""
     ticks = spark.readStream.format("rate").options(
         rowsPerSecond=_BEATS_PER_SECOND, numPartitions=1
     )
     clock = ticks.load().selectExpr("unix_micros(current_timestamp()) as clock")
-    return clock.mapInArrow(Heartbeat(numbers), SCHEMA)
+    return clock.mapInArrow(tell, schema)
 
 
 def _delays(trigger: Any) -> bool:

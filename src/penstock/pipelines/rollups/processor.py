@@ -25,6 +25,7 @@ __all__ = [
     "NEWEST",
     "OUTGOING",
     "WATERMARK",
+    "MapStore",
     "PaneProcessor",
     "count_panes",
     "outgoing",
@@ -51,7 +52,7 @@ class PaneProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Begin a batch in one partition of the state."""
-        self._records = _MapStore(handle.getMapState("bucket", "key binary", "value binary"))
+        self._records = MapStore(handle.getMapState("bucket", "key binary", "value binary"))
 
     def handleInputRows(  # noqa: N802 - Spark's name
         self, _key: Any, rows: Iterator[Any], _timer_values: Any
@@ -123,18 +124,21 @@ def _headers(given: tuple[tuple[str, bytes], ...]) -> list[dict[str, Any]]:
     return [{"key": name, "value": text} for name, text in given]
 
 
-class _MapStore:
+class MapStore:
     """A store in Spark's state, in which every call is a round trip to the JVM."""
 
     def __init__(self, state: Any) -> None:
         self._state = state
 
     def get(self, key: bytes) -> bytes | None:
+        """Return a record, or None."""
         found = self._state.getValue((key,))
         return None if found is None else bytes(found[0])
 
     def put(self, key: bytes, value: bytes) -> None:
+        """Write a record."""
         self._state.updateValue((key,), (value,))
 
     def delete(self, key: bytes) -> None:
+        """Delete a record that may be there."""
         self._state.removeKey((key,))

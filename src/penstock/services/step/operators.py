@@ -13,6 +13,7 @@ from penstock.backbone.client.logrecord import RawRecord
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.operators import input_numbers, plan_of, written_by
 from penstock.core.graph.parts import Service
+from penstock.core.graph.results import Results, result_destination
 from penstock.core.instants import EPOCH, LAST_MICROS, instant, micros
 from penstock.core.operators.marks import read_mark, source_of
 from penstock.core.operators.operator import Arrival, Given, Input, Machine, Refused, Rows
@@ -27,7 +28,6 @@ from penstock.services.state.wholetables import WholeTables
 from penstock.services.step.deadletters import DeadLetters
 from penstock.services.step.outputs import Send
 from penstock.services.step.reactions import Hold
-from penstock.services.step.results import Results, log_time
 from penstock.services.step.retries import Retries
 from penstock.services.step.step import Clock
 from penstock.services.step.tally import Tally
@@ -90,7 +90,7 @@ class OperatorStep:
             each.name: (tables or {})[each.topic] for each in inputs if each.kind == "broadcast"
         }
         self._record = written_by(service).record
-        self._results = Results(graph, service)
+        self._results = Results(result_destination(graph, service))
         self._dead_letters = DeadLetters(graph, service, clock=clock)
         self._part = service.name
         self._kind = service.operator.kind if service.operator is not None else "operator"
@@ -281,3 +281,8 @@ class OperatorStep:
             hint = "give it a new name; its results are then computed anew from the log"
             before = msgspec.json.decode(kept)
             refuse_changed(self._part, before, now, hint=hint, what=self._kind)
+
+
+def log_time(raw: RawRecord) -> int:
+    """Return when a record was written, in microseconds."""
+    return max(0, raw.timestamp()[1]) * 1000

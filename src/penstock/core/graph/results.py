@@ -1,28 +1,69 @@
 """What an operator gives on its way to the log: results, late records, dead letters, marks."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
-from penstock.backbone.client.logrecord import RawRecord
 from penstock.core.expression.values.times import from_micros
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.operators import is_repartitioned, plan_of, written_by
-from penstock.core.graph.parts import Service
+from penstock.core.graph.parts import Pipeline, Service
 from penstock.core.instants import FIRST_MICROS, LAST_MICROS, instant
 from penstock.core.operators.marks import WITHDRAWN, mark_headers, source_headers
-from penstock.core.operators.operator import Arrival, LateArrival, Result
+from penstock.core.operators.operator import Arrival, Input, LateArrival, Result
 from penstock.core.records.codec import JsonCodec
 from penstock.core.records.deadletter import Coordinates, dead_letter_headers
+from penstock.core.records.record import RecordType
 from penstock.core.rollup.late import LATE_RECORD, LateRecord
 from penstock.core.topic import Partitioning
 from penstock.errors import DataError
-from penstock.services.step.outputs import Send
 
-__all__ = ["Results"]
+__all__ = ["ResultDestination", "Results", "result_destination"]
+
+Send: TypeAlias = Callable[..., None]
+"""Takes a record for the log: its topic; ``key``, ``value``, ``headers``, ``partition``."""
 
 _SECOND = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultDestination:
+    """Where the results of a part go; plain values that can travel."""
+
+    part: str
+    inputs: tuple[Input, ...]
+    record: RecordType[Any]
+    topic: str
+    table: bool
+    round_robin: bool
+    marked_partitions: int
+    """How many partitions are told how far event time is; 0: readers follow their own."""
+    as_it_was: bool
+    """Whether a record may be passed on as it came: it need not be read again."""
+    max_record_bytes: int
+    late_topic: str
+    dead_letters: str
+
+
+def result_destination(graph: Graph, part: Pipeline | Service) -> ResultDestination:
+    """Return where an operator of an application writes its results."""
+    plan, data = plan_of(part), written_by(part)
+    return ResultDestination(
+        part=part.name,
+        inputs=plan.inputs,
+        record=data.record,
+        topic=data.topic.name,
+        table=data.kind == "table",
+        round_robin=data.topic.partitioning == "round_robin",
+        marked_partitions=data.topic.partitions if is_repartitioned(data) else 0,
+        as_it_was=any(each.record.cls is data.record.cls for each in plan.inputs),
+        max_record_bytes=data.topic.max_record_bytes,
+        late_topic=graph.late_records.name,
+        dead_letters=graph.dead_letters.name,
+    )
 
 
 class Results:
@@ -31,25 +72,20 @@ class Results:
     A result that its topic does not take becomes a dead letter, and names its part.
     """
 
-    def __init__(self, graph: Graph, service: Service) -> None:
-        plan, data = plan_of(service), written_by(service)
-        codec: JsonCodec[Any] = JsonCodec(data.record, max_bytes=data.topic.max_record_bytes)
-        # What was accepted and is passed on as it is need not be read again.
-        as_it_was = any(each.record.cls is data.record.cls for each in plan.inputs)
-        self._encode = codec.encode if as_it_was else codec.encode_valid
+    def __init__(self, to: ResultDestination) -> None:
+        codec: JsonCodec[Any] = JsonCodec(to.record, max_bytes=to.max_record_bytes)
+        self._encode = codec.encode if to.as_it_was else codec.encode_valid
         self._key = codec.key
-        self._topic = data.topic.name
-        self._table = data.kind == "table"
-        self._by: Partitioning | None = (
-            "round_robin" if data.topic.partitioning == "round_robin" else None
-        )
-        self._partitions = data.topic.partitions if is_repartitioned(data) else 0
+        self._topic = to.topic
+        self._table = to.table
+        self._by: Partitioning | None = "round_robin" if to.round_robin else None
+        self._partitions = to.marked_partitions
         self._marked: dict[str, int] = {}
-        self._part = service.name
-        self._inputs = plan.inputs
-        self._late_topic = graph.late_records.name
+        self._part = to.part
+        self._inputs = to.inputs
+        self._late_topic = to.late_topic
         self._late_codec = JsonCodec(LATE_RECORD)
-        self._dead_letters = graph.dead_letters.name
+        self._dead_letters = to.dead_letters
         self.last_dead_letter = ""
 
     def send(
@@ -110,12 +146,18 @@ class Results:
         send(self._late_topic, key=codec.key(made), value=codec.encode(made))
 
     def bury_arrival(
-        self, arrival: Arrival, error: DataError, send: Send, now_at: datetime
+        self,
+        arrival: Arrival,
+        error: DataError,
+        send: Send,
+        now_at: datetime,
+        *,
+        value: bytes | None = None,
     ) -> None:
-        """Bury a record that came earlier, as it is known now."""
+        """Bury a record that came earlier: its bytes, or as it is known now."""
         given = self._inputs[arrival.input]
         place = Coordinates(given.topic, arrival.partition, arrival.offset)
-        value = msgspec.json.encode(arrival.record)
+        value = msgspec.json.encode(arrival.record) if value is None else value
         self._letter(place, error, send, now_at, key=arrival.key, value=value)
 
     def _bury(self, result: Result, error: DataError, send: Send, now_at: datetime) -> None:
@@ -137,11 +179,6 @@ class Results:
         self.last_dead_letter = f"{place}: {error.message} [{error.code}]"
         headers = dead_letter_headers(error, place, part=self._part, at=now_at)
         send(self._dead_letters, key=key, value=value, headers=headers)
-
-
-def log_time(raw: RawRecord) -> int:
-    """Return when a record was written, in microseconds."""
-    return max(0, raw.timestamp()[1]) * 1000
 
 
 def _instant(micros: int) -> datetime:
