@@ -19,6 +19,8 @@ from penstock.backbone.broker.broker import EmbeddedBroker
 from penstock.backbone.connect import connected
 from penstock.core.settings.settings import KafkaSettings, Settings
 from penstock.errors import ConfigurationError
+from penstock.machine.java.classarchive import archives_dir
+from penstock.machine.java.jars import jars_dir
 from penstock.machine.places import Places
 from penstock.machine.ports import LOOPBACK, port_answers, port_is_free
 from penstock.machine.process.processes import command_line, is_alive, wait_until_dead
@@ -109,6 +111,21 @@ def test_data_and_ports_stay_from_run_to_run(tmp_path: Path) -> None:
     with EmbeddedBroker(tmp_path / "broker") as second:
         assert second.bootstrap == address
         assert read(second.bootstrap, "kept", 2) == ["a", "b"]
+
+
+def test_the_next_start_maps_the_classes_that_the_first_has_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    (cache / "jars").symlink_to(jars_dir())
+    monkeypatch.setenv("PENSTOCK_CACHE", str(cache))
+    for used in (False, True):
+        with EmbeddedBroker(tmp_path / "broker") as broker:
+            maps = Path(f"/proc/{broker.pids[0]}/maps").read_text()
+            assert (str(archives_dir()) in maps) is used
+            said = (tmp_path / "broker" / "node-1" / "output.log").read_text()
+            assert "[cds" not in said
 
 
 def test_a_second_owner_joins_and_the_last_one_stops_it(broker: EmbeddedBroker) -> None:

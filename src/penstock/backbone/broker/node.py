@@ -15,6 +15,7 @@ from penstock.core.settings.masking import names_secret
 from penstock.core.settings.settings import KafkaSettings
 from penstock.errors import ConfigurationError
 from penstock.machine.files import last_lines, write_atomically
+from penstock.machine.java.classarchive import archive_options
 from penstock.machine.java.jars import JarSet, jar_paths
 from penstock.machine.java.java import find_java
 from penstock.machine.java.properties import properties_text
@@ -83,7 +84,7 @@ class BrokerNode:
         self._check_cluster(plan)
         self.log.unlink(missing_ok=True)
         if not self.data.exists():
-            self._format(java, plan)
+            self._format(self._java(writes_archive=False), plan)
         config = self._write_config("server.properties", plan, self.data.name)
         if not self.kept.start([*java, "kafka.Kafka", config], environment=_environment()):
             raise self.failure()
@@ -161,12 +162,13 @@ class BrokerNode:
         write_atomically(self.directory / name, properties_text(properties))
         return str(self.directory / name)
 
-    def _java(self) -> list[str]:
-        executable = str(find_java().executable)
-        jars = os.pathsep.join(str(path) for path in jar_paths(JarSet.KAFKA))
+    def _java(self, *, writes_archive: bool = True) -> list[str]:
+        java, jars = find_java(), jar_paths(JarSet.KAFKA)
+        classes = archive_options("kafka", java, jars, writes=writes_archive)
         log_config = self.directory / "log4j2.properties"
         write_atomically(log_config, properties_text(log_properties(self.log.name)))
-        return [executable, *java_options(self.settings, log_config=log_config), "-cp", jars]
+        options = [*java_options(self.settings, log_config=log_config), *classes]
+        return [str(java.executable), *options, "-cp", os.pathsep.join(map(str, jars))]
 
 
 def _environment() -> dict[str, str]:
