@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -28,6 +29,8 @@ from penstock.pipelines.execution.engine import run_pipelines
 from penstock.pipelines.spark.session import jvm_end
 
 WAIT_SECONDS = 400
+LOOKS = (0.05, 0.05, 0.1, 0.1, 0.2)
+"""The pauses between looks, in seconds; the last one stays. A look often reads a whole topic."""
 
 
 class Ground:
@@ -105,11 +108,12 @@ class Ground:
 
     def wait(self, what: str, condition: Callable[[], bool]) -> None:
         deadline = time.monotonic() + WAIT_SECONDS
+        pauses = chain(LOOKS, repeat(LOOKS[-1]))
         while not condition():
             assert time.monotonic() < deadline, f"{what}; {self.reports[-2:]}"
             assert (end := jvm_end(self.spark)) is None, end
             assert self.reports[-1:] == [] or self.reports[-1].state != "failed", self.reports[-1]
-            time.sleep(0.05)
+            time.sleep(next(pauses))
 
 
 @pytest.fixture

@@ -24,6 +24,8 @@ readings, riches, latest = samples.readings, samples.riches, samples.latest
 PLAIN, RICH = samples.PLAIN, samples.RICH
 
 Row = tuple[bytes | None, bytes | None]
+BETWEEN_GOOD = 8
+"""So many rows are tried in one batch."""
 of_both_types = pytest.mark.parametrize(
     ("data", "base"), [(readings, PLAIN), (riches, RICH)], ids=["plain", "rich"]
 )
@@ -93,14 +95,20 @@ def assert_agreement(data: OnLog, rows: list[Row]) -> None:
     good = good_row(data)
     assert shown(data, records(data, through(gate, rows))) == shown(data, expected)
     (one,) = samples.by_codec(data, [good])
-    for row, wanted in zip(rows, expected, strict=True):
-        batch = [good, row, good]
+    for first in range(0, len(rows), BETWEEN_GOOD):
+        some = slice(first, first + BETWEEN_GOOD)
+        batch, wanted = between(good, rows[some]), between(one, expected[some])
         found = records(data, through(gate, batch))
-        assert shown(data, found) == shown(data, [one, wanted, one]), row
+        assert shown(data, found) == shown(data, wanted), rows[some]
     accepted = [row for row, wanted in zip(rows, expected, strict=True) if wanted is not None]
     for some, refusals in (rows, [each is None for each in expected]), (accepted, []):
         *_, refused = through(verdicts, some).columns
         assert refused.to_pylist() == (refusals or [False] * len(some))
+
+
+def between(good: Any, several: list[Any]) -> list[Any]:
+    """Return several values, a good one before and after each."""
+    return [good, *(each for value in several for each in (value, good))]
 
 
 def good_row(data: OnLog) -> Row:
