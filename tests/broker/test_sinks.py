@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from penstock import App, record
 from penstock.backbone.client.connection import Connection
 from penstock.backbone.log.groups import Groups
@@ -21,6 +23,7 @@ from penstock.core.graph.graph import Graph
 from penstock.core.rules.check import verified
 from penstock.core.settings.settings import Settings
 from penstock.core.status.report import PartReport
+from penstock.errors import ConfigurationError
 from penstock.machine.places import Places
 
 LIMIT_SECONDS = 60
@@ -185,3 +188,29 @@ def test_killing_the_sink_at_any_step_loses_and_doubles_nothing(kafka, topic, tm
     for number in (0, 1):
         own = [value for value in numbers_in(out) if value % 2 == number]
         assert own == sorted(own)
+
+
+def test_files_of_a_topic_that_was_made_again_are_refused(kafka, topic, tmp_path):
+    out = tmp_path / "out"
+    graph = declared(kafka, topic.name("app"), out)
+    send(kafka, graph, range(20))
+    with running(kafka, graph, tmp_path) as reports:
+        eventually(lambda: len(numbers_in(out)) == 20)
+    Topics(kafka).delete([f"{graph.app}.numbers"])
+    Topics(kafka).declare(graph.topics())
+    send(kafka, graph, range(6))
+    site = Site(
+        settings=Settings(),
+        places=Places(tmp_path),
+        connection=kafka,
+        stop=threading.Event(),
+        report=reports.append,
+    )
+    with pytest.raises(ConfigurationError, match="it was created again") as raised:
+        run_sink(graph, "out", site)
+    assert raised.value.code == "sink.beyond-end"
+    assert reports[-1].state == "failed"
+    for file in out.glob("*.jsonl"):
+        file.unlink()
+    with running(kafka, graph, tmp_path):
+        eventually(lambda: sorted(numbers_in(out)) == list(range(6)))

@@ -56,8 +56,10 @@ def json_files(
     """Write the records of a stream as files of JSON lines, exactly once.
 
     A file holds records of one partition, in their order, and is there as a whole or not at all:
-    ``<topic>-<partition>-<first offset>-<next offset>.jsonl``. Files may be moved away or deleted
-    at any time. A second run of the sink on this machine waits until the first one has ended.
+    ``<topic>-<partition>-<first offset>-<next offset>.jsonl``. Files may be moved away or deleted,
+    but not between a crash of the sink and its next start. A second run of the sink on this machine
+    waits until the first one has ended. Files of a topic that was created again are refused
+    (``sink.beyond-end``) as long as the new one is shorter.
 
     Args:
         directory: Where the files are written; a relative path is looked up where the sink runs.

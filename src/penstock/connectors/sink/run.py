@@ -6,10 +6,12 @@ from penstock.backbone.log.consumer import Consumer
 from penstock.backbone.log.membership import Listener
 from penstock.backbone.log.producer import Producer
 from penstock.backbone.site import Site
+from penstock.backbone.topics.topics import Topics
 from penstock.connectors.connector import WritingConnector
 from penstock.connectors.progress import Progress
 from penstock.connectors.retrying import Retries, keep_trying
 from penstock.connectors.sink.session import Run, Session
+from penstock.connectors.sink.standing import require_same_log
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Sink
 
@@ -35,11 +37,14 @@ def run_writing(
             closing(connector.open(sink)) as writer,
             Producer(site.connection) as letters,
         ):
+            topic = sink.reads.topic.name
+            if written := writer.positions():
+                require_same_log(topic, written, Topics(site.connection).ends(topic))
             own = Session(run, writer=writer, letters=letters)
             with Consumer(
                 site.connection,
                 group=f"{graph.app}.{sink.name}",
-                topics=[sink.reads.topic.name],
+                topics=[topic],
                 settings=site.settings.services,
                 listener=Listener(on_revoke=own.lose, on_lost=own.lose),
             ) as reader:
