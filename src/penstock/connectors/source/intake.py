@@ -9,6 +9,7 @@ from penstock.connectors.connector import Item
 from penstock.core.graph.parts import Source
 from penstock.core.records.codec import Codec, JsonCodec
 from penstock.errors import DataError
+from penstock.machine.process.usercode import is_users, raised
 
 __all__ = ["Entry", "Intake"]
 
@@ -58,9 +59,11 @@ class Intake:
         given = _text(content) if isinstance(content, bytes) else content
         try:
             record = parse(given)
-        except Exception as error:
-            reason = f"parse raised {type(error).__name__}: {error}"
-            raise DataError(reason, code="user.raised") from error
+        except BaseException as error:
+            if not is_users(error):
+                raise
+            # Whatever it is, the end of the process included: the next line is another one.
+            raise DataError(f"parse {raised(error)}", code="user.raised") from error
         return None if record is None else self._of_type(record, "parse")
 
     def _of_type(self, record: Any, giver: str) -> Any:

@@ -1,3 +1,4 @@
+from asyncio import CancelledError
 from typing import Annotated
 
 import pytest
@@ -122,3 +123,37 @@ def test_what_a_connector_gives_is_handed_to_parse_as_it_is():
 )
 def test_a_record_of_a_connector_is_checked_as_strictly_as_a_line(content, code):
     assert refused(intake(), Item(content)).code == code
+
+
+class SilentError(Exception):
+    def __str__(self) -> str:
+        raise ValueError("its text raises")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        SystemExit(2),
+        CancelledError(),
+        GeneratorExit(),
+        StopIteration(),
+        RecursionError(),
+        SilentError(),
+    ],
+)
+def test_whatever_parse_raises_is_the_end_of_its_line_alone(error):
+    def parse(text: str) -> Reading:
+        raise error
+
+    found = refused(intake(parse), line(b"boiler 71.5"))
+    assert found.code == "user.raised"
+    assert found.message.startswith(f"parse raised {type(error).__name__}")
+    assert "(test_intake.py:" in found.message
+
+
+def test_an_interrupt_in_parse_is_one():
+    def parse(text: str) -> Reading:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        intake(parse).take(line(b"boiler 71.5"))
