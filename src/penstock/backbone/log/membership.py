@@ -15,6 +15,12 @@ _FETCH_WAIT_MS = 50
 _HEARTBEAT_LIMIT_MS = 1000
 _PARTITION_FETCH_BYTES = 4 << 20
 _RESPONSE_FRAME_BYTES = 1 << 20
+_UNPACKED_BYTES = 256 << 20
+"""The largest batch that is unpacked. The client bounds that by the size of a response.
+
+A batch that a producer has compressed may be far larger than what a broker takes: refused, it would
+hold its partition up for ever.
+"""
 
 
 def _ignore(*_: Any) -> None:
@@ -86,7 +92,11 @@ def consumer_config(
         "enable.partition.eof": True,
         "queued.max.messages.kbytes": max(1, settings.queued_bytes >> 10),
         "fetch.max.bytes": max(settings.queued_bytes, largest),
-        "receive.message.max.bytes": max(settings.queued_bytes, largest) + _RESPONSE_FRAME_BYTES,
+        "receive.message.max.bytes": max(
+            settings.queued_bytes + _RESPONSE_FRAME_BYTES,
+            largest + _RESPONSE_FRAME_BYTES,
+            _UNPACKED_BYTES,
+        ),
         "fetch.message.max.bytes": min(_PARTITION_FETCH_BYTES, settings.queued_bytes),
         "fetch.wait.max.ms": _FETCH_WAIT_MS,
         # The default second of back-off after a full queue would show as a stutter.

@@ -20,6 +20,7 @@ from penstock.backbone.client.connection import Connection
 from penstock.backbone.client.contact import LOG, Contact
 from penstock.backbone.client.failures import cause, failure
 from penstock.backbone.client.logrecord import Headers
+from penstock.backbone.log.letters import Letter, fitted, is_letter
 from penstock.backbone.log.roundrobin import RoundRobin
 from penstock.core.topic import Partitioning
 from penstock.errors import ConfigurationError, DataError, PenstockError, TransientError
@@ -118,6 +119,7 @@ class Sender:
     ) -> None:
         self._bootstrap = connection.bootstrap
         self._timeout = connection.settings.request_timeout.total_seconds()
+        self._most = connection.settings.max_message_bytes
         self._serve_at = 0.0
         self._topic: str | None = None
         self._hastened = False
@@ -160,6 +162,8 @@ class Sender:
     ) -> None:
         """Queue one record; wait while the queue is full, at most the request timeout.
 
+        A dead letter that is too large is cut until it fits: what it says must get through.
+
         ``told`` hears what became of it, in place of ``deliveries``.
 
         DataError or ConfigurationError: the record is not taken. KafkaException, from this and all
@@ -170,6 +174,8 @@ class Sender:
         else:
             number = self._round_robin.choose(topic) if partition == "round_robin" else partition
         milliseconds = 0 if timestamp_at is None else round(timestamp_at.timestamp() * 1000)
+        if headers and is_letter(headers):
+            key, value, headers = fitted(Letter(key, value, headers), self._most)
         listed = list(headers) if headers else None
         deadline = 0.0
         more: dict[str, Any] = {} if told is None else {"on_delivery": told}

@@ -72,7 +72,7 @@ class KafkaSettings:
     brokers: int = _setting(1, "embedded only: how many brokers, 1 or 3")
     heap_mb: int = _setting(512, "embedded only: heap of each broker")
     max_message_bytes: int = _setting(
-        32 << 20, "embedded only: the largest batch that a broker accepts"
+        32 << 20, "the largest batch that a broker accepts; of a cluster: its message.max.bytes"
     )
 
 
