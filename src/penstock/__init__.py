@@ -13,6 +13,7 @@ from penstock.core.graph.parts import micro_batch, real_time
 from penstock.core.graph.policy import on_error, retry
 from penstock.core.graph.rows import Rows
 from penstock.core.graph.state import Context, ListState, MapState, Opening, State, ttl
+from penstock.core.graph.timeorder import by_event_time
 from penstock.core.graph.timer import Timer, Timers
 from penstock.core.operators.broadcast import broadcast
 from penstock.core.records.days import day
@@ -34,6 +35,7 @@ __all__ = [
     "Timer",
     "Timers",
     "broadcast",
+    "by_event_time",
     "day",
     "delete",
     "feedback",

@@ -5,12 +5,18 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from penstock import App, Rows, broadcast
+from penstock import App, Rows, broadcast, by_event_time, record
 from penstock.backbone.log.producer import Producer
 from penstock.backbone.log.reader import LogReader
 from penstock.backbone.topics.topics import Topics
 
 from . import service_worker as kit
+
+
+@record(key="key", time="at")
+class Event:
+    key: str
+    at: int
 
 
 def send_numbered(kafka, app, numbers):
@@ -84,3 +90,36 @@ def test_rows_of_a_broadcast_table_are_whole_before_the_first_record_and_follow_
 
         kit.eventually(follows, what="the new row counts")
     assert running.error is None
+
+
+def test_backlogs_of_two_streams_are_handled_as_they_happened(kafka, topic):
+    app = App(topic.name("app"))
+    one = app.stream(f"{app.name}.one", Event)
+    two = app.stream(f"{app.name}.two", Event)
+    out = app.stream(f"{app.name}.out", Event)
+
+    @app.service(reads=by_event_time(one, two), writes=out)
+    def copy(event: Event) -> Event:
+        return event
+
+    Topics(kafka).declare(app.graph.topics())
+    with Producer(kafka) as producer:
+        for stream, start in ((one, 0), (two, 1)):
+            for at in range(start, 12_000, 2):
+                key = b"k%d" % (at // 2 % 7)
+                value = b'{"key":"%s","at":%d}' % (key, at)
+                producer.send(stream.topic.name, key=key, value=value)
+
+    def times(number):
+        read = LogReader(kafka).read(out.topic.name, partitions=[number])
+        return [msgspec.json.decode(raw.value)["at"] for raw in read]
+
+    with kit.InThread(kafka, SimpleNamespace(app=app), "copy") as running:
+        kit.eventually(lambda: running.has("copy", passed=12_000), what="both backlogs")
+        with Producer(kafka) as producer:
+            value = b'{"key":"k1","at":99999}'
+            producer.send(one.topic.name, key=b"k1", value=value)
+        kit.eventually(lambda: running.has("copy", passed=12_001), what="one that is alone")
+    found = [times(number) for number in range(2)]
+    assert sorted(at for each in found for at in each) == [*range(12_000), 99_999]
+    assert all(each == sorted(each) for each in found)

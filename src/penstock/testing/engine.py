@@ -125,10 +125,10 @@ class MemoryEngine:
         moved = False
         for task in tasks:
             task.release()
-            for partition, position in list(task.positions.items()):
+            for partition in list(task.positions):
                 if partition in task.holds:
                     continue
-                if records := self._log.read(partition, position):
+                if records := self._log.read(partition, task.next_offset(partition)):
                     self._at("poll")
                     task.handle(partition, records)
                     self._at("handled")

@@ -153,6 +153,10 @@ class MemoryServiceLog:
         """Return whether a partition ends at this offset."""
         return not self.log.read(partition, offset)
 
+    def drained(self, partition: Partition, offset: int) -> bool:
+        """Return whether there is no record behind an offset."""
+        return not self.log.read(partition, offset)
+
     def deliver(self, task: str) -> MemoryDelivery:  # noqa: ARG002 - nobody is fenced in memory
         """Make the delivery of a task."""
         return MemoryDelivery(

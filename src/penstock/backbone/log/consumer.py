@@ -156,6 +156,13 @@ class Consumer:
         """Return whether a partition was last seen to end at this offset."""
         return self._ends.get(partition) == offset
 
+    def drained(self, partition: Partition, offset: int) -> bool:
+        """Return whether a partition was last seen to end at this offset, or at marks behind it.
+
+        To be asked when all records that were handed over are taken note of.
+        """
+        return self._ends.get(partition, -1) >= offset
+
     def seek(self, offsets: Offsets) -> None:
         """Go on reading from these offsets, in partitions that are assigned."""
         self._require_life()

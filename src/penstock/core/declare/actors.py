@@ -11,6 +11,8 @@ from penstock.core.graph.data import Feedback, OnLog
 from penstock.core.graph.parts import DEFAULT_IDLE_AFTER, Actor, Delivery
 from penstock.core.graph.policy import ErrorPolicy
 from penstock.core.graph.signature import method
+from penstock.core.graph.timeorder import InTimeOrder
+from penstock.core.operators.broadcast import Broadcast
 from penstock.core.place import caller, place_of
 
 __all__ = ["DeclaresActors"]
@@ -24,7 +26,7 @@ class DeclaresActors:
     def actor(
         self,
         *,
-        reads: OnLog | tuple[OnLog, ...],
+        reads: OnLog | InTimeOrder | tuple[OnLog | Broadcast, ...],
         writes: OnLog | Feedback | tuple[OnLog | Feedback, ...] = (),
         name: str | None = None,
         idle_after: str | timedelta = DEFAULT_IDLE_AFTER,
@@ -91,15 +93,16 @@ class DeclaresActors:
         place = _place_of(definition) or caller()
         options, called = self._declared.named("actor", name, definition, place)
         plain, round_again = read_outputs(writes)
-        inputs, whole = read_inputs(reads)
+        inputs = read_inputs(reads, options)
         found = read_actor(definition)
         concurrency, timeout = read_calls(definition, *calls, options)
         actor = Actor(
             name=called,
             function=definition,
-            reads=self._declared.known(called, inputs, place),
+            reads=self._declared.known(called, inputs.plain, place),
             writes=self._declared.known(called, plain, place),
-            broadcasts=self._declared.known(called, whole, place),
+            broadcasts=self._declared.known(called, inputs.whole, place),
+            reads_by_time=inputs.waits,
             rows=found.definition.rows,
             feedback=round_again,
             delivery=delivery,

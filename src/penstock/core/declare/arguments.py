@@ -5,7 +5,7 @@ A wrong argument is reported as a problem, and the default takes its place.
 
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from penstock.core.graph.changes import rows_state
 from penstock.core.graph.data import Feedback, Table
@@ -13,11 +13,13 @@ from penstock.core.graph.parts import DEFAULT_CONCURRENCY, DEFAULT_TIMEOUT, Micr
 from penstock.core.graph.policy import ErrorPolicy, Retry
 from penstock.core.graph.signature import is_async
 from penstock.core.graph.state import StateSpec
+from penstock.core.graph.timeorder import InTimeOrder
 from penstock.core.operators.broadcast import Broadcast
 from penstock.core.options import Options
 from penstock.core.records.eventtime import IDLE_AFTER, EventTime, Follows
 
 __all__ = [
+    "Inputs",
     "read_calls",
     "read_changes",
     "read_event_time",
@@ -93,11 +95,26 @@ def read_changes(reads: Iterable[Any], asked: Iterable[Any]) -> dict[str, StateS
     }
 
 
-def read_inputs(reads: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Return what a service reads record by record, and the tables that it reads whole."""
+class Inputs(NamedTuple):
+    """What a service reads."""
+
+    plain: tuple[Any, ...]
+    """Record by record."""
+    whole: tuple[Any, ...]
+    """Tables that each worker has whole."""
+    waits: timedelta | None
+    """How long inputs wait for each other; None: they are not read in the order of time."""
+
+
+def read_inputs(reads: Any, options: Options) -> Inputs:
+    """Return what a service reads, as it was given."""
+    waits = None
+    if isinstance(reads, InTimeOrder):
+        waits, reads = options.span("reads.waits", reads.waits, timedelta()), reads.reads
     inputs = tuple(reads) if isinstance(reads, tuple | list) else (reads,)
     plain = tuple(each for each in inputs if not isinstance(each, Broadcast))
-    return plain, tuple(each.table for each in inputs if isinstance(each, Broadcast))
+    whole = tuple(each.table for each in inputs if isinstance(each, Broadcast))
+    return Inputs(plain, whole, waits)
 
 
 def read_outputs(writes: Any) -> tuple[tuple[Any, ...], tuple[str, ...]]:

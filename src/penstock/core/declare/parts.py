@@ -27,6 +27,7 @@ from penstock.core.graph.parts import (
 )
 from penstock.core.graph.policy import ErrorPolicy
 from penstock.core.graph.signature import method, read_definition
+from penstock.core.graph.timeorder import InTimeOrder
 from penstock.core.operators.broadcast import Broadcast
 from penstock.core.place import caller, did_you_mean, place_of
 from penstock.errors import Problem
@@ -177,7 +178,7 @@ class DeclaresParts:
     def service(
         self,
         *,
-        reads: OnLog | tuple[OnLog | Broadcast, ...],
+        reads: OnLog | InTimeOrder | tuple[OnLog | Broadcast, ...],
         writes: OnLog | Feedback | tuple[OnLog | Feedback, ...] = (),
         name: str | None = None,
         delivery: Delivery = "exactly_once",
@@ -193,7 +194,8 @@ class DeclaresParts:
         state, timers and offsets are committed together, or not at all.
 
         Args:
-            reads: One stream or table, or several in a tuple; ``broadcast(table)`` among them.
+            reads: One stream or table, or several in a tuple; ``broadcast(table)`` among them. Or
+                ``by_event_time(...)`` of several.
             writes: What it may write, one or several; empty: nothing.
             name: The name of the service, its identity; by default that of the function.
             delivery: ``"exactly_once"``, ``"at_least_once"`` or ``"at_most_once"``.
@@ -232,17 +234,18 @@ class DeclaresParts:
         place = place_of(method(function)) or caller()
         options, called = self._declared.named("service", name, function, place)
         plain, round_again = read_outputs(writes)
-        inputs, whole = read_inputs(reads)
+        inputs = read_inputs(reads, options)
         definition = read_definition(function)
         concurrency, timeout = read_calls(function, *calls, options)
-        known = self._declared.known(called, inputs, place)
+        known = self._declared.known(called, inputs.plain, place)
         changes = read_changes(known, definition.process.changes)
         service = Service(
             name=called,
             function=function,
             reads=known,
             writes=self._declared.known(called, plain, place),
-            broadcasts=self._declared.known(called, whole, place),
+            broadcasts=self._declared.known(called, inputs.whole, place),
+            reads_by_time=inputs.waits,
             rows=definition.rows,
             changes=tuple(changes),
             feedback=round_again,

@@ -354,6 +354,8 @@ class Service(Part):
     """Tables that each of its workers has whole."""
     rows: tuple[tuple[str, Any], ...] = ()
     """The parameters that take rows of these, and of which type they are."""
+    reads_by_time: timedelta | None = None
+    """Its inputs are read in the order of event time, and one at its end is waited for so long."""
     changes: tuple[str, ...] = ()
     """The topics of the tables whose rows come with what was before, and deletions too."""
     feedback: tuple[str, ...] = ()
@@ -387,6 +389,16 @@ class Service(Part):
     def outputs(self) -> tuple[Data, ...]:
         """Return what it writes."""
         return self.writes
+
+    @property
+    def time_order(self) -> timedelta | None:
+        """How long an input at its end is waited for; None: inputs are not read in time's order.
+
+        Operators with state read theirs so, by the time of the log.
+        """
+        if self.plan is not None and self.plan.stateful and len(self.reads) > 1:
+            return timedelta()
+        return self.reads_by_time
 
     @property
     def keeps_state(self) -> bool:

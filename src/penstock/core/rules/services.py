@@ -23,6 +23,8 @@ from penstock.errors import Problem
 
 __all__ = ["LONGEST_TTL", "service_problems"]
 
+_SEVERAL = 2
+
 LONGEST_TTL = timedelta(days=365_000)
 """What is kept for longer is kept for ever: no instant says when it would expire."""
 
@@ -265,6 +267,12 @@ def _states(service: Service) -> Iterator[Problem]:
                 yield Problem("service.state", text, hint, service.place)
     if service.keeps_state:
         yield from _keys(service)
+    elif service.time_order is not None:
+        yield from _same_partitions(service, "reads by event time")
+    if service.reads_by_time is not None and len(service.reads) < _SEVERAL:
+        text = f"{service.kind} {service.name!r} reads one input by event time"
+        hint = "one input has an order already: reads=..., or name several"
+        yield Problem("service.time-order", text, hint, service.place)
 
 
 def _never_lives(ttl: timedelta | None) -> str:
@@ -297,11 +305,15 @@ def _keys(service: Service) -> Iterator[Problem]:
             text = f"{what} keeps state, but {data.kind} {data.name!r} has no key"
             hint = f'state is per key: @record(key="...") above class {data.record.name}'
             yield Problem("service.no-key", text, hint, service.place)
+    yield from _same_partitions(service, "keeps state")
+
+
+def _same_partitions(service: Service, does: str) -> Iterator[Problem]:
     for one, other in combinations(service.reads, 2):
         if one.topic.partitions != other.topic.partitions:
             counts = f"{one.topic.partitions} and {other.topic.partitions}"
             text = (
-                f"{service.kind} {service.name!r} keeps state over {one.name!r} and "
+                f"{service.kind} {service.name!r} {does} over {one.name!r} and "
                 f"{other.name!r}, which have {counts} partitions"
             )
             hint = "a key must be in one task: give both the same number of partitions"

@@ -68,6 +68,7 @@ class TaskFactory:
             clock=self._clock,
             shelf=None if self._disk is None else self._disk.shelf(number),
             at_end=self.log.at_end,
+            drained=self.log.drained,
             tables=None if self._followed is None else self._followed.tables,
         )
 

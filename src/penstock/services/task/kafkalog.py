@@ -65,6 +65,10 @@ class KafkaServiceLog:
         """Return whether the member last saw a partition end at this offset."""
         return self._current().at_end(partition, offset)
 
+    def drained(self, partition: Partition, offset: int) -> bool:
+        """Return whether the member last saw no record behind an offset."""
+        return self._current().drained(partition, offset)
+
     def deliver(self, task: str) -> MarkingDelivery:
         """Make the delivery of a task."""
         promise = self._service.delivery

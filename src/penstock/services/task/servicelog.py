@@ -66,6 +66,9 @@ class ServiceLog(Protocol):
     def at_end(self, partition: Partition, offset: int) -> bool:
         """Return whether the member last saw a partition end at this offset."""
 
+    def drained(self, partition: Partition, offset: int) -> bool:
+        """Return whether there was no record behind an offset when it was last looked."""
+
     def deliver(self, task: str) -> MarkingDelivery:
         """Make the delivery of a task; with state, or exactly once, it fences the former owner."""
 

@@ -2,19 +2,24 @@
 
 A task knows nothing of Kafka. What makes its work durable is a :class:`Delivery`: transactions or
 an idempotent producer on a broker, a list in the test driver.
+
+Long because it is all that may happen to a task between its beginning and its end: what keeps its
+positions true is not to be cut in two.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import inf
 from operator import length_hint
+from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
 from penstock.backbone.client.logrecord import Offsets, Partition, RawRecord
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Service
 from penstock.core.graph.signature import is_async
+from penstock.core.instants import EPOCH, MICROSECOND, instant, micros
 from penstock.errors import TransientError
 from penstock.services.state.committed import Committed
 from penstock.services.state.notes import POSITIONS_KEY
@@ -28,11 +33,17 @@ from penstock.services.state.wholetables import WholeTables
 from penstock.services.step.factory import make_step
 from penstock.services.step.outputs import Send
 from penstock.services.step.step import Clock
+from penstock.services.task.timeorder import TimeOrder
+from penstock.services.task.times import times_of
 
 if TYPE_CHECKING:
     from penstock.services.state.shelf import Shelf
 
 __all__ = ["Delivery", "Task", "task_name", "transactional_id"]
+
+
+_FULL = timedelta(milliseconds=100)
+"""When a partition is read on that has as many records as may wait for their turn."""
 
 
 class Delivery(Protocol):
@@ -75,7 +86,7 @@ def task_name(service: Service, partition: Partition) -> str:
     workers must never share one. A colon is in no topic's name.
     """
     topic, number = partition
-    alone = service.keeps_state or len(service.reads) == 1
+    alone = service.keeps_state or service.time_order is not None or len(service.reads) == 1
     return str(number) if alone else f"{topic}:{number}"
 
 
@@ -107,12 +118,19 @@ class Task:
         clock: Clock,
         shelf: "Shelf | None" = None,
         at_end: Callable[[Partition, int], bool] = lambda _, __: True,
+        drained: Callable[[Partition, int], bool] = lambda _, __: True,
         tables: WholeTables | None = None,
     ) -> None:
         self.step = make_step(
             graph, service, clock=clock, shelf=shelf, waits=self._waits, tables=tables
         )
         self._at_end = at_end
+        self._drained = drained
+        self._service = service
+        self._order: TimeOrder | None = None
+        """Where several inputs are read in the order of time: what waits for its turn."""
+        self._unordered = False
+        """Whether something came that was not put into order yet."""
         self.shelf = shelf
         self.reading = Committed(self.step.states.readable, clock=clock, shelf=shelf)
         """Its committed state, for other threads to read."""
@@ -163,6 +181,13 @@ class Task:
     def open(self) -> None:
         """Begin, with the state restored."""
         self.step.open(self.number)
+        if self._service.time_order is not None:
+            self._order = TimeOrder(
+                self.positions,
+                times_of(self._service),
+                waits=self._service.time_order // MICROSECOND,
+                drained=self._drained,
+            )
         self.reading.settle(self.positions, lambda: None)
 
     def handle(
@@ -176,6 +201,19 @@ class Task:
         """
         if partition in self.holds:
             return 0
+        if self._order is not None:
+            self._unordered = True
+            if not self._order.put(partition, records):
+                self.holds[partition] = self._clock() + _FULL  # read on when some are handled
+            return len(records)
+        return self._run(partition, records, deadline)
+
+    def next_offset(self, partition: Partition) -> int:
+        """Return the offset of the next record of a partition that is to come."""
+        order = self._order
+        return self.positions[partition] if order is None else order.next_offset(partition)
+
+    def _run(self, partition: Partition, records: Sequence[RawRecord], deadline: float) -> int:
         position = self.positions[partition]
         if (records[0].offset() or 0) < position:
             records = [record for record in records if (record.offset() or 0) >= position]
@@ -222,6 +260,8 @@ class Task:
     def wakes_at(self) -> datetime | None:
         """Return when the clock makes something due: a tick, or the end of a hold."""
         waits = [*self.holds.values(), *([at] if (at := self.step.wakes_at()) else [])]
+        if (order_at := self._order_wakes()) is not None:
+            waits.append(order_at)
         return min(waits, default=None)
 
     def release(self) -> list[Partition]:
@@ -239,15 +279,16 @@ class Task:
 
         What is left when the deadline comes is still due.
         """
+        handled = self._handle_in_order(deadline)
         wakes_at = self.step.wakes_at()
         if wakes_at is None or wakes_at > self._clock():
-            return False
+            return handled
         self._begin()
         self.step.deadline = deadline
         with self._breaking():
             ticked = self.step.tick(self._delivery.send)
         self._ticked |= ticked
-        return ticked
+        return ticked or handled
 
     def advance(self, event_time_at: datetime) -> None:
         """Take note of an event time, as if a record of each stream had come with it."""
@@ -257,6 +298,10 @@ class Task:
     def skip_to(self, partition: Partition, offset: int) -> None:
         """Move past offsets that hold no records: the marks that transactions leave behind."""
         if offset > self.positions[partition] and partition not in self.holds:
+            if self._order is not None:
+                if self._order.holds(partition):
+                    return
+                self._order.skip_to(partition, offset)
             self._move(partition, offset)
 
     def begin_at(self, inputs: Mapping[str, Input], *, unread: Collection[Partition]) -> None:
@@ -368,6 +413,32 @@ class Task:
         self._delivery.close()
         if self.shelf is not None:
             self.shelf.close()
+
+    def _order_wakes(self) -> datetime | None:
+        """Return when records that wait for their turn may be handled; None: nothing waits."""
+        if self._order is None:
+            return None
+        if self._unordered:
+            return EPOCH
+        return None if (until := self._order.wakes()) is None else instant(until)
+
+    def _handle_in_order(self, deadline: float) -> bool:
+        """Handle the records whose turn it is; return whether there were any."""
+        order, wakes_at = self._order, self._order_wakes()
+        if order is None or wakes_at is None or wakes_at > self._clock():
+            return False
+        handled = False
+        while (found := order.take(micros(self._clock()))) is not None:
+            partition, records = found
+            self.holds.pop(partition, None)  # it was full
+            self._run(partition, records, deadline)
+            handled = True
+            if partition in self.holds:
+                order.go_back(partition, self.positions[partition])
+            if monotonic() >= deadline:
+                return True
+        self._unordered = False
+        return handled
 
     def _waits(self, topic: str) -> bool:
         """Return whether records of a topic wait to be handled."""

@@ -212,7 +212,7 @@ class Assignment:
         """Read on where a record that failed is to be tried again now."""
         for task in self.tasks():
             if over := task.release():
-                member.seek({partition: task.positions[partition] for partition in over})
+                member.seek({partition: task.next_offset(partition) for partition in over})
                 member.resume(over)
                 self.sought |= set(over)
 
