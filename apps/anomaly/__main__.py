@@ -1,32 +1,82 @@
 """``python -m apps.anomaly``: what the application can do without a broker.
 
 python -m apps.anomaly score IN_DIR OUT_DIR    scores every series under IN_DIR
+python -m apps.anomaly drives FILE             says which drives it would have alarmed at
+python -m apps.anomaly train-drives FILE OUT   trains the model of drives, with Spark
 """
 
 import argparse
+import csv
 import sys
 from pathlib import Path
 
+from apps.anomaly.drives.files import DrivesError, read_days
+from apps.anomaly.drives.model import ModelError, load_model
+from apps.anomaly.drives.replay import outcome, replay
 from apps.anomaly.series.files import SeriesError, score_directory
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Do what the arguments say; return the exit status."""
-    parser = argparse.ArgumentParser(prog="anomaly", description=__doc__)
-    verbs = parser.add_subparsers(dest="verb", required=True)
-    score = verbs.add_parser("score", help="score every series (timestamp, value) in a directory")
-    score.add_argument("source", type=Path, metavar="IN_DIR")
-    score.add_argument("target", type=Path, metavar="OUT_DIR")
-    given = parser.parse_args(arguments)
+    given = _parser().parse_args(arguments)
     try:
-        count = score_directory(given.source, given.target)
-    except (SeriesError, OSError) as error:
+        given.run(given)
+    except (DrivesError, ModelError, SeriesError, OSError) as error:
         print(f"anomaly: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
-    print(f"{count} series scored into {given.target}", file=sys.stderr)
     return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="anomaly", description="Detect anomalies in files.")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    score = verbs.add_parser("score", help="score every series (timestamp, value) in a directory")
+    score.add_argument("source", type=Path, metavar="IN_DIR")
+    score.add_argument("target", type=Path, metavar="OUT_DIR")
+    score.set_defaults(run=_score)
+    drives = verbs.add_parser("drives", help="replay daily values of drives: one line per drive")
+    drives.add_argument("file", type=Path, metavar="FILE")
+    drives.add_argument("--model", type=Path, help="parameters; by default the shipped ones")
+    drives.set_defaults(run=_drives)
+    train = verbs.add_parser("train-drives", help="train the model of drives, with Spark")
+    train.add_argument("file", type=Path, metavar="FILE")
+    train.add_argument("target", type=Path, metavar="OUT")
+    train.add_argument("--version", default="1", help="the version to write into the model")
+    train.set_defaults(run=_train)
+    return parser
+
+
+def _score(given: argparse.Namespace) -> None:
+    count = score_directory(given.source, given.target)
+    print(f"{count} series scored into {given.target}", file=sys.stderr)
+
+
+def _drives(given: argparse.Namespace) -> None:
+    found = replay(read_days(given.file), load_model(given.model))
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(["serial_number", "alarm_date", "actions"])
+    for drive in found.values():
+        writer.writerow([drive.serial, drive.alarmed_on or "none", " ".join(drive.actions)])
+    for line in outcome(found.values()).lines():
+        print(line, file=sys.stderr)
+
+
+def _train(given: argparse.Namespace) -> None:
+    from apps.anomaly.drives.training import train
+    from pyspark.sql import SparkSession
+
+    days = read_days(given.file)
+    spark = SparkSession.builder.master("local[2]").appName("anomaly").getOrCreate()
+    try:
+        model = train(spark, days, version=given.version)
+    finally:
+        spark.stop()
+    partial = given.target.with_name(f".{given.target.name}.partial")
+    partial.write_bytes(model.encode())
+    partial.replace(given.target)
+    print(f"{given.target}: version {model.version}", file=sys.stderr)
 
 
 if __name__ == "__main__":
