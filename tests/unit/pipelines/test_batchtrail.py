@@ -1,6 +1,6 @@
 """Which batch a record came in, and the watermark that it was late for, though nobody looked."""
 
-from penstock.pipelines.checkpoint.files import PlannedBatch
+from penstock.pipelines.checkpoint.batches import PlannedBatch
 from penstock.pipelines.rollups.batchtrail import BatchTrail
 
 AT = ("readings", 0)

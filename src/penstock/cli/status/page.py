@@ -7,7 +7,8 @@ from types import TracebackType
 from typing import Self
 
 from penstock.cli.status.pageserver import LOOPBACK_NAMES, Answer, PageServer
-from penstock.core.status.exposition import CONTENT_TYPE, health, prometheus_text
+from penstock.core.status.exposition import CONTENT_TYPE, prometheus_text
+from penstock.core.status.health import health
 from penstock.core.status.status import RunStatus, encode_status
 from penstock.errors import ConfigurationError
 from penstock.machine.ports import LOOPBACK, free_ports

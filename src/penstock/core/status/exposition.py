@@ -1,16 +1,14 @@
-"""The status of parts as Prometheus text and as a verdict on health."""
+"""The status of parts as Prometheus text."""
 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
 from penstock.core.printable import printable
 from penstock.core.status.status import PartStatus, RunStatus
 
-__all__ = ["CATALOGUE", "CONTENT_TYPE", "health", "nested", "prometheus_text", "series"]
+__all__ = ["CATALOGUE", "CONTENT_TYPE", "nested", "prometheus_text", "series"]
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -157,15 +155,3 @@ def _labels(labels: Mapping[str, str]) -> str:
 
 def _unescaped(text: str) -> str:
     return re.sub(r"\\.", lambda found: _ORIGINALS.get(found[0], found[0]), text)
-
-
-def health(status: RunStatus) -> bytes:
-    """Return as JSON whether everything runs as it should, and where not, why."""
-    told = {
-        "healthy": status.healthy,
-        "parts": [
-            {"process": each.process, "part": each.part, "state": each.state, "reason": each.why}
-            for each in status.parts
-        ],
-    }
-    return msgspec.json.encode(told)

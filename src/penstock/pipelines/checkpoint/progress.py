@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
-from penstock.pipelines.checkpoint.files import Offsets, PlannedBatch, offsets_of
+from penstock.pipelines.checkpoint.batches import Offsets, PlannedBatch, offsets_of
 
 __all__ = [
     "Progress",

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from penstock.backbone.topics.topics import Topics
 from penstock.errors import ConfigurationError
-from penstock.pipelines.checkpoint.files import Offsets
+from penstock.pipelines.checkpoint.batches import Offsets
 
 __all__ = ["Gap", "find_gaps", "stopped_at"]
 

@@ -16,7 +16,7 @@ from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Pipeline
 from penstock.core.status.report import PartReport
 from penstock.errors import ConfigurationError, TransientError
-from penstock.pipelines.checkpoint.files import committed_offsets
+from penstock.pipelines.checkpoint.batches import committed_offsets
 from penstock.pipelines.checkpoint.trimmed import Gap, find_gaps, stopped_at
 from penstock.pipelines.execution.plan import Run, current_run, prepared_query
 from penstock.pipelines.execution.running import RunningPipeline

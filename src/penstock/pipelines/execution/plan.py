@@ -16,7 +16,8 @@ from penstock.core.graph.data import Archive, Data, Lake, OnLog, Stream, Table
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Pipeline, RealTime
 from penstock.errors import DefinitionError, Problem
-from penstock.pipelines.checkpoint.files import Files, checkpoint_at, interrupted
+from penstock.pipelines.checkpoint.batches import checkpoint_at, interrupted
+from penstock.pipelines.checkpoint.files import Files
 from penstock.pipelines.checkpoint.generations import Generations
 from penstock.pipelines.gate.reading import (
     RECORDS_PER_BATCH,

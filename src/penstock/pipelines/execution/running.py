@@ -19,7 +19,7 @@ from penstock.core.status.exposition import series
 from penstock.core.status.rates import Rates
 from penstock.core.status.report import PartReport, PartState
 from penstock.errors import PenstockError, TransientError
-from penstock.pipelines.checkpoint.files import Offsets, committed_offsets
+from penstock.pipelines.checkpoint.batches import Offsets, committed_offsets
 from penstock.pipelines.checkpoint.progress import (
     Progress,
     dropped_rows,

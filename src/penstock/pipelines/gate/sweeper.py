@@ -26,7 +26,7 @@ from penstock.core.graph.parts import Pipeline, RealTime
 from penstock.core.records.codec import JsonCodec
 from penstock.core.records.deadletter import Coordinates, dead_letter_headers, read_letter
 from penstock.errors import DataError
-from penstock.pipelines.checkpoint.files import Offsets
+from penstock.pipelines.checkpoint.batches import Offsets
 from penstock.pipelines.gate.gate import refused
 from penstock.pipelines.gate.reading import OffsetRange, topic_rows
 from penstock.pipelines.gate.suspects import refused_records, suspicious_range

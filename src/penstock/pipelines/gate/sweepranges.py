@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from penstock.backbone.client.logrecord import Partition
 from penstock.core.records.deadletter import Coordinates
-from penstock.pipelines.checkpoint.files import Offsets
+from penstock.pipelines.checkpoint.batches import Offsets
 from penstock.pipelines.gate.reading import OffsetRange
 
 __all__ = ["behind", "is_forgotten", "ranges_to_sweep", "starting_position"]

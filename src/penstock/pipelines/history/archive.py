@@ -18,7 +18,7 @@ from penstock.core.graph.data import Archive, Stream
 from penstock.core.graph.graph import Graph
 from penstock.core.rules.archive import APPENDED_AT, OFFSET, PARTITION
 from penstock.errors import ConfigurationError
-from penstock.pipelines.checkpoint.files import checkpoint_at, committed_offsets
+from penstock.pipelines.checkpoint.batches import checkpoint_at, committed_offsets
 from penstock.pipelines.checkpoint.trimmed import Gap
 from penstock.pipelines.gate.gate import ARCHIVED, REFUSED, judged
 from penstock.pipelines.gate.reading import count_gate

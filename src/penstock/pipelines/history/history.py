@@ -20,7 +20,8 @@ from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Pipeline
 from penstock.core.rules.archive import APPENDED_AT, OFFSET, PARTITION
 from penstock.errors import ConfigurationError
-from penstock.pipelines.checkpoint.files import Files, Offsets
+from penstock.pipelines.checkpoint.batches import Offsets
+from penstock.pipelines.checkpoint.files import Files
 from penstock.pipelines.gate.reading import topic_rows
 from penstock.pipelines.history.archive import ArchiveVersion, deduplicated, kept_now, with_kept
 from penstock.pipelines.lake.table import lake_type

@@ -21,7 +21,8 @@ from penstock.core.graph.panes import rollup_of
 from penstock.core.graph.parts import Pipeline, RealTime
 from penstock.core.rollup.declaration import declaration_of
 from penstock.errors import ConfigurationError
-from penstock.pipelines.checkpoint.files import Files, committed_batches, planned_batches
+from penstock.pipelines.checkpoint.batches import committed_batches, planned_batches
+from penstock.pipelines.checkpoint.files import Files
 from penstock.pipelines.program.identity import FORMAT, Identity, refuse
 from penstock.pipelines.program.stateful import state_aspects
 from penstock.pipelines.rollups.native import why_not_native

@@ -11,7 +11,8 @@ from penstock.backbone.site import Site
 from penstock.backbone.topics.topics import Topics
 from penstock.core.graph.data import Data, Lake, Table
 from penstock.core.graph.parts import Pipeline
-from penstock.pipelines.checkpoint.files import Files, query_id
+from penstock.pipelines.checkpoint.batches import query_id
+from penstock.pipelines.checkpoint.files import Files
 from penstock.pipelines.lake.table import lake_path
 from penstock.pipelines.program.checkpointfile import kept_size
 from penstock.pipelines.rebuild.switchover import append_stream, replace_lake, replace_table

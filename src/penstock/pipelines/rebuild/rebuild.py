@@ -23,7 +23,8 @@ from penstock.core.graph.lookup import find_part
 from penstock.core.graph.parts import Pipeline, RealTime
 from penstock.errors import ConfigurationError, TransientError
 from penstock.machine.locks import FileLock
-from penstock.pipelines.checkpoint.files import Files, Offsets, committed_offsets, offsets_of
+from penstock.pipelines.checkpoint.batches import Offsets, committed_offsets, offsets_of
+from penstock.pipelines.checkpoint.files import Files
 from penstock.pipelines.checkpoint.generations import Generations, Standing
 from penstock.pipelines.checkpoint.progress import recent_progress
 from penstock.pipelines.execution.plan import Run, checkpoint_of, prepared_query, program_of

@@ -8,7 +8,7 @@ A batch that is in neither any more is skipped: its records are never judged by 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
-from penstock.pipelines.checkpoint.files import Offsets, PlannedBatch
+from penstock.pipelines.checkpoint.batches import Offsets, PlannedBatch
 
 __all__ = ["BatchTrail", "TakenBatch"]
 

@@ -29,14 +29,14 @@ from penstock.core.panes.times import plus
 from penstock.core.records.deadletter import Coordinates
 from penstock.core.rollup.reader import GroupKey
 from penstock.core.rollup.wire import PaneWire
-from penstock.pipelines.checkpoint.files import (
-    Files,
+from penstock.pipelines.checkpoint.batches import (
     Offsets,
     PlannedBatch,
     committed_batches,
     planned_batch,
     planned_batches,
 )
+from penstock.pipelines.checkpoint.files import Files
 from penstock.pipelines.gate.reading import OffsetRange
 from penstock.pipelines.gate.sweeper import Found, Letter, Sweeper
 from penstock.pipelines.rollups.batchtrail import BatchTrail, TakenBatch

@@ -14,7 +14,8 @@ from penstock.backbone.site import Site
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Pipeline
 from penstock.core.panes.panecounts import AHEAD, LATE
-from penstock.pipelines.checkpoint.files import Files, committed_batches
+from penstock.pipelines.checkpoint.batches import committed_batches
+from penstock.pipelines.checkpoint.files import Files
 from penstock.pipelines.checkpoint.progress import (
     Progress,
     dropped_rows,

@@ -12,7 +12,8 @@ from penstock.backbone.client.connection import Connection
 from penstock.backbone.topics.topics import Topics
 from penstock.core.graph.data import OnLog, Stream, Table
 from penstock.errors import ConfigurationError
-from penstock.pipelines.checkpoint.files import Files, committed_batches, planned_batches, query_id
+from penstock.pipelines.checkpoint.batches import committed_batches, planned_batches, query_id
+from penstock.pipelines.checkpoint.files import Files
 from penstock.pipelines.sink.begun import Begun, BegunBatches, fingerprint
 from penstock.pipelines.sink.kafkatask import older_checkpoint
 

@@ -10,6 +10,7 @@ from pyspark.sql import types as sql
 
 from penstock.core.graph.data import Data, OnLog, Table
 from penstock.core.graph.parts import Pipeline
+from penstock.core.instants import FIRST_DAY, LAST_DAY
 from penstock.core.place import did_you_mean
 from penstock.core.records.schema import (
     Choice,
@@ -125,7 +126,7 @@ def _good(value: Sql, kind: FieldType, field: Field | None = None, depth: int = 
             # Not by its year, which is the work of a calendar.
             good = is_good_instant(value)
         case Scalar("date"):
-            good = f"year({value}) between 1 and 9999"
+            good = f"unix_date({value}) between {FIRST_DAY} and {LAST_DAY}"
         case Choice(choices):
             good = f"{value} in ({', '.join(literal(choice) for choice in choices)})"
         case ListOf(inner):

@@ -5,7 +5,8 @@ import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 
 from penstock.core.printable import printable
-from penstock.core.status.exposition import health, nested, prometheus_text, series
+from penstock.core.status.exposition import nested, prometheus_text, series
+from penstock.core.status.health import health
 from penstock.core.status.histogram import Histogram
 from penstock.core.status.report import Counts
 from penstock.core.status.status import PartStatus, RunStatus, decode_status, encode_status

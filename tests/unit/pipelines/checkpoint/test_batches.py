@@ -1,6 +1,6 @@
 import pytest
 
-from penstock.pipelines.checkpoint.files import offsets_of
+from penstock.pipelines.checkpoint.batches import offsets_of
 
 
 def test_offsets_are_read_from_what_spark_says_about_a_kafka_source():
