@@ -111,9 +111,12 @@ class Clock:
     def __str__(self) -> str:
         took = time.monotonic() - self._began
         cores = os.cpu_count() or 1
-        busy = 1 - (self._idle_seconds() - self._idle) / (took * cores)
+        busy = max(0.0, took * cores - (self._idle_seconds() - self._idle))
         minutes, seconds = divmod(round(took), 60)
-        return f"{minutes} min {seconds} s; the {cores} cores were busy {max(0, busy):.0%} of it"
+        return (
+            f"{minutes} min {seconds} s; {busy / 60:.1f} minutes of processor time: "
+            f"its {cores} cores were busy {busy / (took * cores):.0%} of it"
+        )
 
 
 def report(notes: Notes) -> None:
