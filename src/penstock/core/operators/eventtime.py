@@ -38,6 +38,8 @@ class OperatorTime:
         self._expected = {n: inputs[n].sources for n in slowest if inputs[n].sources}
         self._since: int | None = None
         """The clock when it was first looked at."""
+        self._looked_at: int | None = None
+        """The clock when it was last looked at: at the same one no source falls silent."""
         if packed is not None:
             self.value, self._since, marks = packed
             for number, (value, sources) in marks.items():
@@ -63,15 +65,18 @@ class OperatorTime:
 
     def see(self, arrival: Arrival, clock: int) -> int:
         """Take note of a record, unless its time is not believed; return the watermark then."""
-        self._begin(clock)
         mark = self._marks.get(arrival.input)
         if mark is not None and mark.rule.believes(arrival.time, clock):
+            if clock == self._looked_at and self._is_no_news(mark, arrival):
+                return self.value
+            self._begin(clock)
             mark.see(arrival.source, arrival.time, clock)
         return self.look(clock)
 
     def look(self, clock: int) -> int:
         """Return the watermark now: a stream that fell silent may hold it back no more."""
         self._begin(clock)
+        self._looked_at = clock
         if (reached := self._reached(clock)) > self.value:
             self.value = reached
         return self.value
@@ -112,6 +117,28 @@ class OperatorTime:
             for number, mark in self._marks.items()
         }
         return [self.value, self._since, marks]
+
+    def _is_no_news(self, mark: Watermark, arrival: Arrival) -> bool:
+        """Take note of a record that moves nothing, or of the only source that there is.
+
+        The source must have shown something at the same clock. Nothing moves where it was not the
+        one that held the others back.
+        """
+        rule = mark.rule
+        found = mark.sources.get(arrival.source if rule.follows == "slowest" else "")
+        if found is None or found.seen_at != self._looked_at:
+            return False
+        if arrival.time <= found.newest:
+            return True
+        if found.newest - rule.disorder > self.value:
+            found.newest = arrival.time
+            return True
+        if len(self._heard) > 1 or len(mark.sources) > 1 or self._heard[0] is not mark:
+            return False
+        found.newest = arrival.time
+        if (reached := arrival.time - rule.disorder) > self.value:
+            self.value = mark.value = reached
+        return True
 
     def _begin(self, clock: int) -> None:
         """Begin to wait for the sources that are known to come."""

@@ -9,6 +9,7 @@ when they are first reached, so a pattern costs as many as its matches have plac
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -45,25 +46,52 @@ class _Crossed:
         return replace(self, forbids=(*self.forbids, absent.test), waits=True)
 
 
-@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class Thread:
-    """One thing that a begun match waits for."""
+    """One thing that a begun match waits for. Tests are bits: of each that a record fits, one."""
 
-    kind: Kind
-    test: int = -1
-    strict: bool = False
-    any: bool = False
-    forbids: tuple[int, ...] = ()
-    forbids_next: tuple[int, ...] = ()
-    stops: tuple[int, ...] = ()
-    """Tests of records that end a repetition which has begun."""
-    passes: tuple[int, ...] = ()
-    """Tests of records that are never taken by a repetition which has not."""
-    blockers: int = 0
-    limited: bool = False
-    """Whether the time limit is about it."""
-    step: int = -1
-    position: Position = ()
+    __slots__ = (
+        "any",
+        "blockers",
+        "ends",
+        "forbids",
+        "forbids_next",
+        "kind",
+        "limited",
+        "passes",
+        "point",
+        "position",
+        "step",
+        "strict",
+        "takes",
+        "test",
+    )
+
+    def __init__(
+        self, kind: Kind, crossed: _Crossed, *, after: str, limited: bool, position: Position
+    ) -> None:
+        self.kind = kind
+        self.takes = kind == "take"
+        self.position = position
+        self.strict = after == "strict"
+        self.any = after == "any"
+        self.forbids = _bits(crossed.forbids)
+        self.forbids_next = _bits(crossed.forbids_next)
+        self.blockers = crossed.blockers
+        self.limited = limited
+        """Whether the time limit is about it."""
+        self.test = 0
+        self.ends = 0 if self.takes else self.forbids
+        """Tests of records that end it, even if they fit it: its repetition has begun."""
+        self.passes = 0
+        """Tests of records that are never taken by a repetition which has not."""
+        self.step = -1
+        self.point: Point | None = None
+        """Where it leads to, once it was looked up."""
+
+    @property
+    def tests(self) -> int:
+        """All tests that it asks for."""
+        return self.test | self.forbids | self.forbids_next | self.ends | self.passes
 
 
 class Point:
@@ -72,26 +100,24 @@ class Point:
     __slots__ = ("asks", "complete", "everything", "limited", "position", "threads", "watched")
 
     def __init__(
-        self,
-        position: Position,
-        threads: tuple[Thread, ...],
-        *,
-        complete: bool = False,
-        asking: frozenset[int] = frozenset(),
+        self, position: Position, threads: tuple[Thread, ...], asking: int, *, complete: bool
     ) -> None:
         self.position = position
-        self.threads = threads
+        self.threads = tuple((1 << number, thread) for number, thread in enumerate(threads))
+        """Each with its bit."""
         self.complete = complete
         """Whether nothing more is needed."""
-        self.limited = sum(1 << n for n, thread in enumerate(threads) if thread.limited)
-        watched = {test for thread in threads for test in (*thread.forbids, *thread.stops)}
-        watched |= {thread.test for thread in threads if thread.kind == "take"}
-        self.watched = tuple(watched)
-        """Tests that decide whether a record means anything here, if it is not the very next."""
-        self.asks = not watched.isdisjoint(asking)
-        """Whether one of them asks for what steps have taken."""
+        self.limited = sum(bit for bit, thread in self.threads if thread.limited)
         self.everything = (1 << len(threads)) - 1
         """All its threads, as bits."""
+        tests = 0
+        self.watched = 0
+        """Tests that decide whether a record means anything here, if it is not the very next."""
+        for thread in threads:
+            tests |= thread.tests
+            self.watched |= thread.test | thread.forbids | thread.ends
+        self.asks = tuple(_numbers(tests & asking))
+        """Tests that ask for what steps have taken."""
 
 
 class Automaton:
@@ -101,7 +127,7 @@ class Automaton:
         self._plan = plan
         self._points: dict[Position, Point] = {}
         self._last = _last_step(plan.parts)
-        self._asking = frozenset(
+        self._asking = _bits(
             number
             for number, (_, condition) in enumerate(plan.tests)
             if condition is not None
@@ -109,7 +135,7 @@ class Automaton:
         )
         builder = _Builder(plan, self._last)
         builder.begin()
-        self.start = Point((), tuple(builder.threads))
+        self.start = Point((), tuple(builder.threads), self._asking, complete=False)
 
     def after(self, position: Position) -> Point:
         """Return the point after the step at a position took a record."""
@@ -118,8 +144,15 @@ class Automaton:
             builder = _Builder(self._plan, self._last)
             builder.completed(position, _Crossed())
             threads = tuple(builder.threads)
-            point = Point(position, threads, complete=builder.complete, asking=self._asking)
+            point = Point(position, threads, self._asking, complete=builder.complete)
             self._points[position] = point
+        return point
+
+    def next(self, thread: Thread) -> Point:
+        """Return the point that a thread leads to."""
+        point = thread.point
+        if point is None:
+            point = thread.point = self.after(thread.position)
         return point
 
 
@@ -153,7 +186,7 @@ class _Builder:
                 (*prefix, (index, further)), repeated, entered=len(prefix), after=part.between
             )
             if isinstance(part, Taker) and part.greedy:
-                crossed = replace(crossed, blockers=crossed.blockers | self._bits(before))
+                crossed = replace(crossed, blockers=crossed.blockers | self._since(before))
         least = 1 if isinstance(part, Body) and _may_be_empty(part) else part.least
         if times >= least:
             self._walk(prefix, index + 1, crossed, entered=len(prefix))
@@ -187,7 +220,7 @@ class _Builder:
                 return
             after = None
             if isinstance(part, Taker) and part.greedy:
-                crossed = replace(crossed, blockers=crossed.blockers | self._bits(before))
+                crossed = replace(crossed, blockers=crossed.blockers | self._since(before))
         if not taken:
             return  # what took nothing is left out, or no match: whoever entered it goes on
         if prefix:
@@ -213,35 +246,20 @@ class _Builder:
             if until is not None:
                 begun = level < entered or position[level][1] > 1
                 (stops if begun else passes).append(until)
-        return Thread(
-            kind="take",
-            test=step.test,
-            strict=after == "strict",
-            any=after == "any",
-            forbids=crossed.forbids,
-            forbids_next=crossed.forbids_next,
-            stops=tuple(stops),
-            passes=tuple(passes),
-            blockers=crossed.blockers,
-            limited=self._plan.within is not None
-            and (not self._plan.gap or step.number == self._last),
-            step=step.number,
-            position=position,
-        )
+        within, gap = self._plan.within is not None, self._plan.gap
+        limited = within and (not gap or step.number == self._last)
+        thread = Thread("take", crossed, after=after, limited=limited, position=position)
+        thread.step, thread.test = step.number, 1 << step.test
+        thread.ends, thread.passes = _bits(stops), _bits(passes)
+        return thread
 
     def _end(self, crossed: _Crossed) -> None:
         if not crossed.waits and not crossed.waits_next:
             self.complete = True
             return
-        self.threads.append(
-            Thread(
-                kind="absence" if crossed.waits else "not-next",
-                forbids=crossed.forbids,
-                forbids_next=crossed.forbids_next,
-                blockers=crossed.blockers,
-                limited=self._plan.within is not None,
-            )
-        )
+        kind: Kind = "absence" if crossed.waits else "not-next"
+        limited = self._plan.within is not None
+        self.threads.append(Thread(kind, crossed, after="", limited=limited, position=()))
 
     def _sequence(self, prefix: Position) -> tuple[AnyPart, ...]:
         parts: tuple[AnyPart, ...] = self._plan.parts
@@ -253,8 +271,20 @@ class _Builder:
     def _part(self, position: Position) -> AnyPart:
         return self._sequence(position[:-1])[position[-1][0]]
 
-    def _bits(self, before: int) -> int:
-        return sum(1 << number for number in range(before, len(self.threads)))
+    def _since(self, before: int) -> int:
+        """Return the threads from a number on, as bits."""
+        return _bits(range(before, len(self.threads)))
+
+
+def _bits(numbers: Iterable[int]) -> int:
+    bits = 0
+    for number in numbers:
+        bits |= 1 << number
+    return bits
+
+
+def _numbers(bits: int) -> list[int]:
+    return [number for number in range(bits.bit_length()) if bits >> number & 1]
 
 
 def _absent_after(sequence: tuple[AnyPart, ...], index: int) -> list[Taker]:

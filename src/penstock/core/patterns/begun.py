@@ -43,39 +43,25 @@ class Begun:
     __slots__ = ("alive", "deadline", "first", "last", "point", "reported", "values")
 
     def __init__(
-        self,
-        point: Point,
-        last: Link,
-        first: Event,
-        *,
-        alive: int,
-        deadline: int,
-        values: tuple[Any, ...],
-        reported: bool,
+        self, point: Point, last: Link, first: Event, deadline: int, values: tuple[Any, ...]
     ) -> None:
         self.point = point
         self.last = last
         self.first = first
-        self.alive = alive
+        self.alive = point.everything
         """The threads that still wait, as bits."""
         self.deadline = deadline
         """The time at which those of them that are limited end."""
         self.values = values
         """What its steps have taken, as conditions ask for it."""
-        self.reported = reported
+        self.reported = point.complete
         """Whether it is a match as it stands."""
 
     def copy(self) -> Begun:
         """Return the same to go on with apart."""
-        return Begun(
-            self.point,
-            self.last,
-            self.first,
-            alive=self.alive,
-            deadline=self.deadline,
-            values=self.values,
-            reported=self.reported,
-        )
+        copied = Begun(self.point, self.last, self.first, self.deadline, self.values)
+        copied.alive, copied.reported = self.alive, self.reported
+        return copied
 
 
 @dataclass(slots=True)
@@ -89,6 +75,9 @@ class KeyState:
     """Matches that an earlier begun one may discard."""
     deadline: int = NEVER
     """The first time at which something ends, or an earlier one."""
+
+    size: int = 0
+    """How many begun and held matches there are, or more."""
 
     def begun(self) -> Iterator[Begun]:
         """Yield everything that was begun."""
@@ -107,6 +96,7 @@ class KeyState:
             {point: [each.copy() for each in found] for point, found in self.waiting.items()},
             list(self.held),
             self.deadline,
+            self.size,
         )
 
 
@@ -122,34 +112,48 @@ def path_of(last: Link) -> list[Link]:
 
 def pack_state(state: KeyState, codec: EventCodec) -> list[Any]:
     """Return the state of a key as plain data, each record and each link in it once."""
-    events: dict[int, int] = {}
-    links: dict[int, int] = {}
-    kept_events: list[Any] = []
-    kept_links: list[Any] = []
+    kept = _Kept(codec)
+    fresh = [_row(each, kept) for each in state.fresh]
+    waiting = [_row(each, kept) for found in state.waiting.values() for each in found]
+    held = [(kept.place(match.last), match.time, match.kind) for match in state.held]
+    return [kept.events, kept.links, fresh, waiting, held, state.deadline]
 
-    def keep(last: Link) -> int:
+
+class _Kept:
+    """Records and links in the order in which they are kept."""
+
+    __slots__ = ("_codec", "_events", "_places", "events", "links")
+
+    def __init__(self, codec: EventCodec) -> None:
+        self.events: list[Any] = []
+        self.links: list[tuple[int, int, int]] = []
+        self._codec = codec
+        self._events: dict[int, int] = {}
+        self._places: dict[int, int] = {}
+
+    def place(self, last: Link) -> int:
+        """Return where a link is, after keeping it and all before it."""
+        places = self._places
         new: list[Link] = []
         link: Link | None = last
-        while link is not None and id(link) not in links:
+        while link is not None and id(link) not in places:
             new.append(link)
-            link = link.before
+            link = link[2]
+        before = -1 if link is None else places[id(link)]
         for link in reversed(new):
-            if id(link.event) not in events:
-                events[id(link.event)] = len(kept_events)
-                kept_events.append(link.event.pack(codec))
-            before = -1 if link.before is None else links[id(link.before)]
-            links[id(link)] = len(kept_links)
-            kept_links.append((events[id(link.event)], link.step, before))
-        return links[id(last)]
+            event = link[0]
+            number = self._events.get(id(event))
+            if number is None:
+                number = self._events[id(event)] = len(self.events)
+                self.events.append(self._codec.pack(event))
+            self.links.append((number, link[1], before))
+            before = places[id(link)] = len(self.links) - 1
+        return before
 
-    def row(begun: Begun) -> tuple[Any, ...]:
-        place = keep(begun.last)
-        return (begun.point.position, place, begun.alive, begun.deadline, begun.reported)
 
-    fresh = [row(each) for each in state.fresh]
-    waiting = [row(each) for found in state.waiting.values() for each in found]
-    held = [(keep(match.last), match.time, match.kind) for match in state.held]
-    return [kept_events, kept_links, fresh, waiting, held, state.deadline]
+def _row(begun: Begun, kept: _Kept) -> tuple[Any, ...]:
+    place = kept.place(begun.last)
+    return (begun.point.position, place, begun.alive, begun.deadline, begun.reported)
 
 
 def unpack_state(kept: list[Any], codec: EventCodec, automaton: Automaton, values: Any) -> KeyState:
@@ -164,19 +168,14 @@ def unpack_state(kept: list[Any], codec: EventCodec, automaton: Automaton, value
         position, place, alive, deadline, reported = row
         path = path_of(links[place])
         point = automaton.after(tuple((index, times) for index, times in position))
-        return Begun(
-            point,
-            links[place],
-            path[0].event,
-            alive=alive,
-            deadline=deadline,
-            values=values(path),
-            reported=reported,
-        )
+        found = Begun(point, links[place], path[0].event, deadline, values(path))
+        found.alive, found.reported = alive, reported
+        return found
 
     state = KeyState([begun(row) for row in fresh], deadline=deadline)
     for row in waiting:
         found = begun(row)
         state.waiting.setdefault(found.point, []).append(found)
     state.held = [Match(links[place], time, kind) for place, time, kind in held]
+    state.size = state.count()
     return state

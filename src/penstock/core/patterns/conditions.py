@@ -13,27 +13,45 @@ from penstock.core.patterns.plan import PatternPlan
 from penstock.core.records.schema import Schema
 from penstock.errors import DataError
 
-__all__ = ["Test", "Values", "compiled_tests", "fold"]
-
-Test = tuple[int, Callable[..., Any] | None, bool]
-"""The input, the condition, and whether it asks for what steps have taken."""
+__all__ = ["Conditions", "Fold", "Values", "fold"]
 
 Values = tuple[Any, ...]
+"""What the steps have taken, as conditions ask for it."""
 
 _INT64 = 2**63
 
 
-def compiled_tests(plan: PatternPlan) -> tuple[Test, ...]:
-    """Return the tests of a pattern, ready to be called."""
-    return tuple(_compiled(number, condition, plan.taken) for number, condition in plan.tests)
+class Conditions:
+    """Which tests a record fits, as bits."""
 
+    def __init__(self, plan: PatternPlan) -> None:
+        self._plain: list[list[tuple[int, Callable[[Any], bool]]]] = [[] for _ in plan.inputs]
+        self._always = [0 for _ in plan.inputs]
+        self._asking: dict[int, tuple[int, Callable[[Any, Values], bool]]] = {}
+        for number, (source, condition) in enumerate(plan.tests):
+            if condition is None:
+                self._always[source] |= 1 << number
+            elif any(isinstance(node, Taken) for node in walk(condition.root)):
+                self._asking[number] = source, compile_step(condition, plan.taken, predicate=True)
+            else:
+                self._plain[source].append((1 << number, compile_predicate(condition)))
 
-def _compiled(number: int, condition: Expression | None, taken: Sequence[Taken]) -> Test:
-    if condition is None:
-        return number, None, False
-    if any(isinstance(node, Taken) for node in walk(condition.root)):
-        return number, compile_step(condition, taken, predicate=True), True
-    return number, compile_predicate(condition), False
+    def fitting(self, source: int, record: Any) -> int:
+        """Return the tests that a record of an input fits, whatever was taken before."""
+        bits = self._always[source]
+        for bit, holds in self._plain[source]:
+            if holds(record):
+                bits |= bit
+        return bits
+
+    def asked(self, tests: Sequence[int], source: int, record: Any, values: Values) -> int:
+        """Return which of these tests a record fits after what was taken."""
+        bits = 0
+        for number in tests:
+            of, holds = self._asking[number]
+            if of == source and holds(record, values):
+                bits |= 1 << number
+        return bits
 
 
 class Fold:

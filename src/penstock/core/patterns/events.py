@@ -17,43 +17,48 @@ _ANY_SIZE = 1 << 40
 
 
 class Event:
-    """A record with its place in the order of its key; what was kept is read when asked for."""
+    """A record with its place in the order of its key."""
 
-    __slots__ = ("_arrival", "_codec", "_kept", "input", "order", "time")
+    __slots__ = ("arrival", "input", "kept", "order", "record", "time")
 
-    def __init__(
-        self,
-        order: Order,
-        arrival: Arrival | None,
-        codec: EventCodec | None = None,
-        kept: list[Any] | None = None,
-    ) -> None:
+    arrival: Arrival
+    """The record as it came."""
+    record: Any
+
+    def __init__(self, order: Order, arrival: Arrival) -> None:
         self.order = order
         self.time = order[0]
         self.input = order[1]
-        self._arrival = arrival
+        self.arrival = arrival
+        self.record = arrival.record
+        self.kept: list[Any] | None = None
+        """It as plain data, once that was made."""
+
+
+class _KeptEvent(Event):
+    """One that was kept; its record is read when it is asked for."""
+
+    __slots__ = ("_arrival", "_codec")
+
+    def __init__(self, kept: list[Any], codec: EventCodec) -> None:
+        self.order = (kept[0], kept[1], kept[2])
+        self.time = kept[0]
+        self.input = kept[1]
+        self.kept = kept
         self._codec = codec
-        self._kept = kept
+        self._arrival: Arrival | None = None
 
     @property
-    def arrival(self) -> Arrival:
+    def arrival(self) -> Arrival:  # type: ignore[override]
         """The record as it came."""
         if self._arrival is None:
-            if self._codec is None or self._kept is None:
-                raise ValueError("an event without a record")
-            self._arrival = self._codec.arrival(self._kept)
+            self._arrival = self._codec.arrival(self.kept or [])
         return self._arrival
 
     @property
     def record(self) -> Any:
         """The record itself."""
-        return (self._arrival or self.arrival).record
-
-    def pack(self, codec: EventCodec) -> list[Any]:
-        """Return it as plain data."""
-        if self._kept is None:
-            self._kept = codec.pack(self)
-        return self._kept
+        return self.arrival.record
 
 
 class EventCodec:
@@ -66,14 +71,16 @@ class EventCodec:
 
     def pack(self, event: Event) -> list[Any]:
         """Return an event as plain data."""
-        time, number, order = event.order
-        came = event.arrival
-        value = self._codecs[number].encode(came.record)
-        return [time, number, order, came.key, value, came.source, came.offset, came.partition]
+        if event.kept is None:
+            time, number, order = event.order
+            _, key, record, _, source, offset, partition = event.arrival
+            value = self._codecs[number].encode(record)
+            event.kept = [time, number, order, key, value, source, offset, partition]
+        return event.kept
 
     def unpack(self, kept: list[Any]) -> Event:
         """Return the event that plain data holds; its record is read when it is asked for."""
-        return Event((kept[0], kept[1], kept[2]), None, self, kept)
+        return _KeptEvent(kept, self)
 
     def arrival(self, kept: list[Any]) -> Arrival:
         """Return the record as it came."""

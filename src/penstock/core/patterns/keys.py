@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
-from penstock.core.operators.operator import Arrival
+from penstock.core.operators.operator import Arrival, Change
 from penstock.core.panes.times import END, NEVER
 from penstock.core.patterns.begun import KeyState, Match, pack_state, unpack_state
 from penstock.core.patterns.events import Event, EventCodec
@@ -25,23 +25,31 @@ __all__ = ["Found", "Key", "Matching"]
 _order = attrgetter("order")
 
 
-class Found(NamedTuple):
-    """What matching gave."""
+class Found:
+    """What matching gave, in order."""
 
-    withdrawn: list[Match]
-    matches: list[Match]
-    failed: list[Failed]
+    __slots__ = ("failed", "results")
+
+    def __init__(self) -> None:
+        self.results: list[tuple[Match, Change]] = []
+        self.failed: list[Failed] = []
+
+    def add(self, matches: list[Match], change: Change = "add") -> None:
+        """Keep matches, or say that they do not hold."""
+        self.results += [(match, change) for match in matches]
 
 
 class Key:
     """Everything that is kept of one key."""
 
-    __slots__ = ("ahead", "base", "came", "front", "given", "listed", "log", "state")
+    __slots__ = ("ahead", "base", "came", "front", "given", "listed", "log", "state", "waited")
 
     def __init__(self) -> None:
         self.state = KeyState()
         self.ahead: list[Event] = []
         """Records that were not matched yet."""
+        self.waited = False
+        """Whether there were any when it was last looked at."""
         self.came = 0
         """How many records have come: they are told apart by it."""
         self.listed = NEVER
@@ -76,31 +84,50 @@ class Matching:
         key.ahead.append(Event((arrival.time, arrival.input, key.came), arrival))
         key.came += 1
 
-    def go_on(self, key: Key, watermark: int) -> Found:
-        """Match everything that the watermark allows."""
-        front = watermark if watermark >= END else watermark - self._behind
-        found = Found([], [], [])
+    def go_on(self, key: Key, watermark: int, found: Found) -> bool:
+        """Match everything that the watermark allows; return whether the key has changed."""
         if len(key.ahead) > 1:
             key.ahead.sort(key=_order)
+        front = watermark if watermark >= END else watermark - self._behind
+        matches: list[Match] = []
         if self._early:
+            changed = True
             self._match_again(key, found)
-        count = 0
+            while key.ahead and key.ahead[0].time < front:
+                self._match(key, key.ahead.pop(0), matches, found)
+        else:
+            changed = self._take(key, front, matches, found) or key.waited
+        if key.state.deadline <= front:
+            found.failed += self._matcher.advance(key.state, front, matches)
+            changed = True
+        if matches:
+            found.add(matches)
+        key.waited = bool(key.ahead)
+        if self._early:
+            key.given += matches
+            key.front = front
+            self._settle(key, watermark)
+        return changed or key.waited
+
+    def _take(self, key: Key, front: int, matches: list[Match], found: Found) -> bool:
+        """Match the records whose turn it is; return whether that has changed anything."""
+        process, state = self._matcher.process, key.state
+        count, changed = 0, False
         for event in key.ahead:
             if event.time >= front:
                 break
             count += 1
-            self._match(key, event, found)
+            try:
+                failed = process(state, event, matches)
+            except DataError as error:
+                found.failed.append((event, error))
+                continue
+            if failed is not None:
+                changed = True
+                found.failed += failed
         if count:
             del key.ahead[:count]
-        if key.state.deadline <= front:
-            matches, failed = self._matcher.advance(key.state, front)
-            found.matches.extend(matches)
-            found.failed.extend(failed)
-            key.given += matches if self._early else ()
-        if self._early:
-            key.front = front
-            self._settle(key, watermark)
-        return found
+        return changed
 
     def due(self, key: Key) -> int:
         """Return the watermark from which on there is something to do."""
@@ -127,29 +154,28 @@ class Matching:
         matcher = self._matcher
         key.state = unpack_state(state, self._codec, matcher.automaton, matcher.values_of)
         key.ahead = [self._codec.unpack(each) for each in ahead]
+        key.waited = bool(ahead)
         if rest:
             key.front, log = rest
             key.log = [self._codec.unpack(each) for each in log]
             key.base = key.state
-            self._replay(key, Found([], [], []))
+            self._replay(key, Found())
         return key
 
     def _events(self, events: list[Event]) -> list[Any]:
-        return [event.pack(self._codec) for event in events]
+        return [self._codec.pack(event) for event in events]
 
-    def _match(self, key: Key, event: Event, found: Found) -> None:
-        if self._early and key.base is None:
+    def _match(self, key: Key, event: Event, matches: list[Match], found: Found) -> None:
+        """Match one record, and keep it to be matched anew."""
+        if key.base is None:
             key.base = key.state.copy()
         try:
-            matches, failed = self._matcher.process(key.state, event)
+            failed = self._matcher.process(key.state, event, matches)
         except DataError as error:
             found.failed.append((event, error))
             return
-        found.matches.extend(matches)
-        found.failed.extend(failed)
-        if self._early:
-            key.log.append(event)
-            key.given += matches
+        key.log.append(event)
+        found.failed += failed or ()
 
     def _match_again(self, key: Key, found: Found) -> None:
         """Put late records among those that were matched, and say what that changes."""
@@ -164,18 +190,16 @@ class Matching:
         self._replay(key, found)
         was = Counter(_same(match) for match in before)
         now = Counter(_same(match) for match in key.given)
-        found.withdrawn.extend(_more(before, was - now))
-        found.matches.extend(_more(key.given, now - was))
+        found.add(_more(before, was - now), "withdraw")
+        found.add(_more(key.given, now - was))
 
     def _replay(self, key: Key, found: Found) -> None:
         """Match the log anew, from the state before it."""
         log, key.log, key.given = key.log, [], []
         key.state = KeyState() if key.base is None else key.base.copy()
-        again = Found([], [], found.failed)
         for event in log:
-            self._match(key, event, again)
-        matches, _ = self._matcher.advance(key.state, key.front)
-        key.given += matches
+            self._match(key, event, key.given, found)
+        self._matcher.advance(key.state, key.front, key.given)
 
     def _settle(self, key: Key, watermark: int) -> None:
         """Forget how it came to what no late record can change any more."""
@@ -189,8 +213,8 @@ class Matching:
             if event.time >= until:
                 break
             count += 1
-            settled += self._matcher.process(base, event)[0]
-        settled += self._matcher.advance(base, until)[0]
+            self._matcher.process(base, event, settled)
+        self._matcher.advance(base, until, settled)
         del key.log[:count]
         gone = Counter(_same(match) for match in settled)
         key.given = _more(key.given, Counter(_same(match) for match in key.given) - gone)

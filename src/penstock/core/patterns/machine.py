@@ -21,7 +21,7 @@ from penstock.core.panes.bucket import Store
 from penstock.core.panes.packing import decode, encode
 from penstock.core.panes.times import NEVER
 from penstock.core.panes.waiting import Waiting
-from penstock.core.patterns.keys import Key, Matching
+from penstock.core.patterns.keys import Found, Key, Matching
 from penstock.core.patterns.plan import PatternPlan
 from penstock.core.patterns.results import ResultMaker
 from penstock.core.records.record import RecordType
@@ -42,6 +42,9 @@ class PatternMachine:
         self._matching = Matching(plan)
         self._results = ResultMaker(plan, record)
         self._lateness = plan.lateness
+        self._wary = any(
+            each.rule is not None and each.rule.ahead is not None for each in plan.inputs
+        )
         self._key_of = _key_reader(plan)
         self._store = store
         self._keys: dict[bytes, Key] = {}
@@ -78,31 +81,33 @@ class PatternMachine:
         given = Given()
         clock = self._clock = max(self._clock, clock)
         time, lateness, add = self._time, self._lateness, self._matching.add
+        see, key_of = time.see, self._key_of
         touched: dict[bytes, Key] = {}
         for arrival in arrivals:
             at = arrival.time
-            if not time.believes(arrival, clock):
+            if self._wary and not time.believes(arrival, clock):
                 given.late.append(LateArrival(arrival, "ahead", clock - at))
                 continue
-            watermark = time.see(arrival, clock)
+            watermark = see(arrival, clock)
             if arrival.record is None:
                 continue
             if at < watermark - lateness:
                 given.late.append(LateArrival(arrival, "expired", watermark - at))
                 continue
-            name = self._key_of(arrival.record)
+            name = key_of(arrival.record)
             key = touched.get(name)
             if key is None:
                 key = touched[name] = self._key(name)
             add(key, arrival)
         self._waiting.now = max(self._waiting.now, time.look(clock))
+        found = Found()
         for name, key in touched.items():
-            self._go_on(name, key, given)
-        return self._give(given, limit)
+            self._go_on(name, key, found)
+        return self._give(given, found, limit)
 
     def more(self, limit: int | None = None) -> Given:
         """Go on with what is due, about so many keys."""
-        return self._give(Given(), limit)
+        return self._give(Given(), Found(), limit)
 
     def advance(self, *, clock: int, told: int | None = None, limit: int | None = None) -> Given:
         """Let the clock move; ``told`` is an event time, as if each source had shown it."""
@@ -111,12 +116,12 @@ class PatternMachine:
             self._time.look(clock)
         else:
             self._time.tell(told, clock)
-        return self._give(Given(), limit)
+        return self._give(Given(), Found(), limit)
 
     def finish(self) -> Given:
         """Give everything that waits for event time: the input is at its end."""
         self._time.finish()
-        return self._give(Given(), None)
+        return self._give(Given(), Found(), None)
 
     def wakes(self) -> int | None:
         """Return the clock from which on there is work without arrivals; None: never."""
@@ -152,7 +157,7 @@ class PatternMachine:
             self._keys[name] = key
         return key
 
-    def _give(self, given: Given, limit: int | None) -> Given:
+    def _give(self, given: Given, found: Found, limit: int | None) -> Given:
         """Go on with keys that are due, and say how far event time is."""
         looked_at = 0
         watermark = self._time.value
@@ -162,29 +167,28 @@ class PatternMachine:
                 key = self._key(name)
                 # It may have been looked at since it was listed, or be listed twice.
                 if key.listed <= watermark:
-                    self._go_on(name, key, given)
-        given.watermark, given.newest = watermark, self._time.newest
-        return given
-
-    def _go_on(self, name: bytes, key: Key, given: Given) -> None:
-        watermark = self._time.value
-        found = self._matching.go_on(key, watermark)
-        for match in found.withdrawn:
-            given.results.append(self._results.result(match, "withdraw"))
-        for match in found.matches:
+                    self._go_on(name, key, found)
+        for match, change in found.results:
             try:
-                given.results.append(self._results.result(match))
+                given.results.append(self._results.result(match, change))
             except DataError as error:
                 given.refused.append(Refused(match.last.event.arrival, error))
         given.refused += (Refused(event.arrival, why) for event, why in found.failed)
-        self._dirty.add(name)
+        given.watermark, given.newest = watermark, self._time.newest
+        return given
+
+    def _go_on(self, name: bytes, key: Key, found: Found) -> None:
+        watermark = self._time.value
+        if self._matching.go_on(key, watermark, found):
+            self._dirty.add(name)
         due = self._matching.due(key)
         listed = key.listed
-        if listed <= watermark:  # it was taken out of its slot just now
+        if listed <= watermark:  # it was taken out of its slot, or will be in vain
             listed = NEVER
         if due < listed:
             listed = max(due, watermark + 1)
             self._waiting.add(listed, name)
+            self._dirty.add(name)
         key.listed = listed
 
 
