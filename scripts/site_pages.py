@@ -43,6 +43,8 @@ MODULES = (
 DECLARED = {
     "penstock.core.graph.data": ("Stream", "Table", "Lake", "Archive"),
     "penstock.core.lifecycles.lifecycle": ("LifeCycle",),
+    "penstock.core.patterns.pattern": ("Pattern",),
+    "penstock.core.patterns.steps": ("Sequence",),
     "penstock.core.rollup.aggregation": ("Selection", "Windowed"),
 }
 """What declarations return: nobody imports it, but everybody calls its methods."""

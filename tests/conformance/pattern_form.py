@@ -27,7 +27,7 @@ EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 UNIT = timedelta(seconds=1)
 INSTANT = timedelta(microseconds=1)
 """An event at the watermark is late in the form, and is not in Penstock: it is this much later."""
-DISORDER = timedelta(days=1)
+DISORDER = timedelta(days=1000)
 """So much that events never move the watermark themselves, where the case says that watermarks do."""
 NUMBER, AT, KEY = "case_number", "case_at", "case_key"
 FUNCTIONS = "sum|first|last|count|min|max|avg"
@@ -83,14 +83,21 @@ class PatternCase:
             self._made(number, at, given) for number, (at, given) in enumerate(self.case["events"])
         ]
 
+    def told(self, moment: Any) -> datetime:
+        """Return the event time that records would have to show for it to come to this moment."""
+        return moment + DISORDER if self.watermarks_only else moment
+
     def moments(self) -> Iterator[tuple[str, Any]]:
         """Yield what happens: ``("event", number)``, and ``("time", instant)`` event time comes to."""
         events, told = self.case["events"], self.case.get("watermarks", [])
+        newest = None
         for number in range(-1, len(events)):
             if number >= 0:
                 yield "event", number
             for _, watermark in (each for each in told if each[0] == number):
-                yield "time", EPOCH + watermark * UNIT + INSTANT
+                if newest is None or watermark > newest:  # event time does not go back
+                    newest = watermark
+                    yield "time", EPOCH + watermark * UNIT + INSTANT
         if self.case.get("end"):
             yield "end", None
         elif not self.watermarks_only and events:
@@ -167,6 +174,8 @@ class PatternCase:
                 options[name] = self._renamed(step[name])
         if "times" in step:
             options["times"] = tuple(step["times"])
+        if step.get("times", [1, 1]) == [1, 1] and not step.get("optional"):
+            options.pop("greedy", None)  # it changes nothing
         return options
 
 

@@ -2,11 +2,10 @@
 
 import json
 import random
-from datetime import timedelta
 from typing import Any
 
 import msgspec
-from pattern_form import DISORDER, NUMBER, Case, Outcome, PatternCase
+from pattern_form import NUMBER, Case, Outcome, PatternCase
 
 from penstock import App
 from penstock.core.instants import micros
@@ -79,7 +78,7 @@ class _Run:
         if what == "end":
             self._take(self._machine.finish())
         else:
-            self._take(self._machine.advance(clock=0, told=micros(value + self._behind), limit=1))
+            self._take(self._machine.advance(clock=0, told=micros(self._made.told(value)), limit=1))
 
     def settle(self) -> None:
         """Take what came as one moment, and perhaps go on from the store."""
@@ -92,10 +91,6 @@ class _Run:
                 self._machine = self._new()
             else:
                 self._machine.trim(0)
-
-    @property
-    def _behind(self) -> timedelta:
-        return DISORDER if self._made.watermarks_only else timedelta()
 
     def _new(self) -> PatternMachine:
         found = self._plan.result("found", "stream")

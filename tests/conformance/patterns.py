@@ -16,33 +16,46 @@ from typing import Any, Protocol
 
 from pattern_form import Case, Outcome, differences
 
+ENGINES = ("machine", "driver", "service")
+SIDE_BY_SIDE = ("service",)
+"""Engines that take all cases at once, and say themselves what went wrong with one."""
+
 
 class Engine(Protocol):
     """Runs cases; each may be run several times, with an outcome each."""
 
-    def run(self, cases: list[Case]) -> list[list[Outcome]]: ...
+    def run(self, cases: list[Case]) -> list[Any]: ...
     def close(self) -> None: ...
 
 
 def make(name: str) -> Engine:
     """Return an engine by its name."""
-    from pattern_machine import MachineEngine
+    if name == "machine":
+        from pattern_machine import MachineEngine
 
-    return {"machine": MachineEngine}[name]()
+        return MachineEngine()
+    if name == "driver":
+        from pattern_driver import DriverEngine
+
+        return DriverEngine()
+    from pattern_service import ServiceEngine
+
+    return ServiceEngine()
 
 
 def main() -> int:
     """Run the cases of a file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path)
-    parser.add_argument("--engine", choices=["machine"], default="machine")
+    parser.add_argument("--engine", choices=ENGINES, default="driver")
     parser.add_argument("--case", help="only the case of this id")
     options = parser.parse_args()
     cases = json.loads(options.file.read_text(encoding="utf-8"))["cases"]
     chosen = [case for case in cases if options.case in (None, case.get("id"))]
     engine = make(options.engine)
     try:
-        outcomes = attempt(engine, chosen)
+        together = options.engine in SIDE_BY_SIDE
+        outcomes = engine.run(chosen) if together else attempt(engine, chosen)
     finally:
         engine.close()
     failed = 0

@@ -14,6 +14,8 @@ import penstock
 from penstock.core.graph.data import Archive, Lake, Stream, Table
 from penstock.core.joins.join import Join
 from penstock.core.lifecycles.lifecycle import LifeCycle
+from penstock.core.patterns.pattern import Pattern
+from penstock.core.patterns.steps import Sequence
 from penstock.core.rollup.aggregation import Aggregation, Selection, Windowed
 from penstock.core.rules.check import check
 from penstock.core.tables.grouping import Grouped, TableAggregation
@@ -27,11 +29,14 @@ MODULES = [
         "penstock.aggregates",
         "penstock.connectors",
         "penstock.lifecycles",
+        "penstock.patterns",
         "penstock.testing",
     )
 ]
 DECLARED = (
     LifeCycle,
+    Pattern,
+    Sequence,
     Stream,
     Table,
     Lake,

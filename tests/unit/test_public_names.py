@@ -24,6 +24,7 @@ PUBLIC = {
         " WritingConnector json_files keyboard run_sink run_source tcp_lines text_file"
     ),
     "penstock.lifecycles": "lifecycle",
+    "penstock.patterns": "pattern sequence",
     "penstock.testing": "Driver",
 }
 

@@ -15,7 +15,7 @@ from penstock.core.patterns.begun import Begun, KeyState, Link, Match
 from penstock.core.patterns.conditions import Conditions, Values, fold
 from penstock.core.patterns.events import Event
 from penstock.core.patterns.plan import PatternPlan
-from penstock.core.patterns.skipping import release
+from penstock.core.patterns.skipping import place_of, release
 from penstock.errors import DataError
 
 __all__ = ["Failed", "Matcher"]
@@ -96,7 +96,7 @@ class Matcher:
         self, state: KeyState, now: list[Match], found: list[Match], failed: list[Failed]
     ) -> None:
         if self._plan.skipping is None:
-            found += now
+            found += sorted(now, key=place_of) if len(now) > 1 else now
         elif now or state.held:
             state.held += now
             release(state, self._plan.skipping, found, failed)

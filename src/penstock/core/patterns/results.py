@@ -2,7 +2,7 @@
 
 A result has the ``by`` fields, then those that were selected, or one for each step with its record
 or records; ``timed_out`` where begun matches are given that ran out of time; ``withdrawn`` where
-results are early and may be taken back; and ``at``, its event time. Headers say the two again.
+results are early and may be taken back; and ``at``, its event time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from penstock.core.patterns.begun import Link, Match
 from penstock.core.patterns.conditions import Fold, fold
 from penstock.core.patterns.plan import PatternPlan, Taker
 from penstock.core.records.annotations import HINTS, SCHEMA_ATTRIBUTE
-from penstock.core.records.deadletter import HEADER_PREFIX
 from penstock.core.records.record import RecordType, record, record_type
 from penstock.core.records.schema import Choice, FieldType, ListOf, MapOf, Nested, Scalar
 from penstock.core.records.structs import record_of
@@ -125,15 +124,12 @@ class ResultMaker:
         else:
             taken = self._fold.of(path)
             values |= {name: compute(None, taken) for name, compute in self._fields}
-        headers: tuple[tuple[str, bytes], ...] = ()
         if plan.timeouts:
             values["timed_out"] = match.kind == "time-out"
-            headers += (_header("timed-out", truth=match.kind == "time-out"),)
         if plan.early:
             values["withdrawn"] = change != "add"
-            headers += (_header("withdrawn", truth=change != "add"),)
         values["at"] = instant(min(max(match.time, FIRST_MICROS), LAST_MICROS))
-        return Result(change, self._make(**values), match.time, headers)
+        return Result(change, self._make(**values), match.time)
 
     def _records(self, path: list[Link]) -> dict[str, Any]:
         by_step: dict[int, list[Any]] = {}
@@ -144,7 +140,3 @@ class ResultMaker:
             found = by_step.get(taker.number, [])
             values[taker.name] = found if taker.several else (found[0] if found else None)
         return values
-
-
-def _header(name: str, *, truth: bool) -> tuple[str, bytes]:
-    return f"{HEADER_PREFIX}pattern.{name}", str(truth).lower().encode()

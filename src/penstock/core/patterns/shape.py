@@ -89,7 +89,8 @@ def _step(step: Step) -> _Found:
     if getattr(step.stream, "kind", None) != "stream" and not hasattr(step.stream, "suffix"):
         shown = getattr(step.stream, "name", step.stream)
         text = f"step {name!r} reads {shown!r}, which is not a stream"
-        yield "pattern.step", text, f'.then("{name}", stream, ...)'
+        hint = f'.then("{name}", stream, ...); app.stream(...) makes a stream of what was selected'
+        yield "pattern.step", text, hint
     where: Any = step.where
     if where is not None and not isinstance(where, str):
         yield "expression.text", f"{where!r} is not an expression", _EXPRESSION

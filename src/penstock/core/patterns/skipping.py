@@ -11,7 +11,7 @@ from penstock.core.patterns.events import Event, Order
 from penstock.core.patterns.plan import Skipping
 from penstock.errors import DataError
 
-__all__ = ["release"]
+__all__ = ["place_of", "release"]
 
 
 def release(
@@ -22,7 +22,7 @@ def release(
 ) -> None:
     """Give the matches that nothing holds back any more, each with what it discards."""
     while state.held:
-        match = min(state.held, key=_place)
+        match = min(state.held, key=place_of)
         first = match.path()[0].event.order
         if any(begun.first.order < first for begun in state.begun()):
             return
@@ -37,7 +37,7 @@ def release(
             _discard(state, bound)
 
 
-def _place(match: Match) -> tuple[Order, Order, int, list[tuple[Order, int]]]:
+def place_of(match: Match) -> tuple[Order, Order, int, list[tuple[Order, int]]]:
     """Return what matches are ordered by; where all is equal, by their records and steps."""
     path = [(link.event.order, link.step) for link in match.path()]
     return path[0][0], path[-1][0], -len(path), path

@@ -65,7 +65,7 @@ class Chain:
     ) -> Self:
         """Begin with a record of a stream that fits the condition; any such record may begin.
 
-        The options are those of :meth:`then`.
+        The options are those of ``then``.
         """
         return self.then(
             step,
@@ -129,7 +129,7 @@ class Chain:
     ) -> Self:
         """Go on with the very next record of the key, of whichever stream of the pattern.
 
-        The options are those of :meth:`then`.
+        The options are those of ``then``.
         """
         return self._with(
             "strict",
@@ -157,7 +157,7 @@ class Chain:
     ) -> Self:
         """Go on with any later record that fits: each choice is a match of its own.
 
-        The options are those of :meth:`then`.
+        The options are those of ``then``.
         """
         return self._with(
             "any",

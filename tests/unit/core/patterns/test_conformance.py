@@ -45,3 +45,13 @@ def test_a_wrong_expectation_is_a_failure_with_both_sides(tmp_path):
     assert "expected [(0,)]" in ran.stdout
     assert "got      [(1,)]" in ran.stdout
     assert ran.stdout.splitlines()[-1] == "0 passed, 1 failed"
+
+
+def test_every_case_of_our_own_passes_in_the_driver():
+    all_pass(CASES / "more_patterns.json", "driver")
+
+
+def test_every_case_from_outside_passes_in_the_driver():
+    if not OUTSIDE.exists():
+        pytest.skip(f"{OUTSIDE} is not here")
+    all_pass(OUTSIDE, "driver")

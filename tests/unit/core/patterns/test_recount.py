@@ -13,7 +13,7 @@ from penstock.core.instants import micros
 from penstock.core.operators.operator import Arrival
 from penstock.core.panes.bucket import MemoryStore
 from penstock.core.patterns.plan import PatternPlan
-from penstock.patterns import pattern
+from penstock.patterns import pattern, sequence
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -233,3 +233,41 @@ def test_records_out_of_order_give_the_same_in_the_end(mode, steps, came, within
     assert Counter({(tuple(sorted(p)), k): c for (p, k), c in back.items()}) == counted(
         plan, results
     )
+
+
+LETTERS = st.sampled_from(["a", "b", "ab", "bc", "abc"])
+
+
+@given(
+    st.lists(st.tuples(LETTERS, CONTIGUITY), min_size=1, max_size=2),
+    st.tuples(CONTIGUITY, CONTIGUITY, st.integers(1, 3), st.sampled_from([None, 3])),
+    events_of(2),
+    CUTS,
+)
+def test_a_repeated_sequence_is_its_steps_written_out(inner, options, events, cuts):
+    after, between, times, within = options
+
+    def chained(made, steps, number):
+        for letters, how in steps:
+            add = {"strict": made.next, "relaxed": made.then, "any": made.any}[how]
+            made = add(f"s{number}", stream, where=_where(S(letters), ""))
+            number += 1
+        return made
+
+    def matched(plan):
+        results, _ = run(plan, arrivals(events), cuts)
+        found = Counter()
+        for (path, known), count in counted(plan, results).items():
+            found[tuple(sorted(place for place, _ in path)), known] += count
+        return found
+
+    stream = App("random").stream("events", Event)
+    span = None if within is None else within * SECOND
+    begun = pattern(by="key", within=span).first("begin", stream, where="letter = 'a'")
+    add = {"strict": begun.next, "relaxed": begun.then, "any": begun.any}[after]
+    grouped = add(chained(sequence(), inner, 0), times=times, between=between)
+    written = []
+    for turn in range(times):
+        (letters, _), *rest = inner
+        written += [(letters, after if turn == 0 else between), *rest]
+    assert matched(grouped.plan()) == matched(chained(begun, written, 0).plan())
