@@ -29,6 +29,33 @@ class Crash(BaseException):
     """The death of a process, in a test of one process."""
 
 
+class Disk:
+    """Directories for the states of a service, which live on when its process dies."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._open: list[Any] = []
+
+    def of(self, service: Service) -> "Disk | None":
+        if not service.keeps_state:
+            return None
+        found = Disk(self._path / service.name)
+        found._open = self._open  # whoever dies lets go of everything
+        return found
+
+    def shelf(self, number: int) -> Any:
+        from penstock.services.state.shelf import open_shelf
+
+        self._open.append(open_shelf(self._path / str(number), identity=""))
+        return self._open[-1]
+
+    def die(self) -> None:
+        for shelf in self._open:
+            if not shelf._closed:
+                shelf.close()
+        self._open.clear()
+
+
 class Run:
     """One application on one log, with a clock of the test."""
 
@@ -40,7 +67,9 @@ class Run:
         auto_commit: bool = True,
         name: str = "demo",
         away_seconds: float = 40,
+        disk: Disk | None = None,
     ) -> None:
+        self.disk = disk
         self.chance = deaths
         self.deaths = 0
         self._fuse: int | None = None
@@ -52,7 +81,12 @@ class Run:
         self.graph = verified(self.made.app.graph)
         self.log = MemoryLog(self.graph.topics(), clock=self.clock)
         self.engine = MemoryEngine(
-            self.graph, self.log, clock=self.clock, auto_commit=auto_commit, at=self._hit
+            self.graph,
+            self.log,
+            clock=self.clock,
+            auto_commit=auto_commit,
+            at=self._hit,
+            disk=lambda service: None if disk is None else disk.of(service),
         )
         self._codec = JsonCodec(self.made.inputs["left"].record)
         self.move(self.engine.restart)
@@ -73,6 +107,8 @@ class Run:
         self.move(self.engine.flow)
 
     def commit(self) -> None:
+        if self.disk is not None:
+            self._snapshot()
         if not self.auto_commit:
             self.move(lambda: self.engine.commit(None))
         self.move(self.engine.flow)
@@ -89,6 +125,8 @@ class Run:
                 self.deaths += 1
                 self._fuse = None
                 self.engine.crash(None)
+                if self.disk is not None:
+                    self.disk.die()
             else:
                 self._fuse = None
                 return
@@ -106,6 +144,13 @@ class Run:
             if self._fuse <= 0:
                 self._fuse = None
                 raise Crash(point)
+
+    def _snapshot(self) -> None:
+        """Tell every shelf where its changelog ends, as a worker does now and then."""
+        for tasks in self.engine._tasks.values():
+            for task in tasks:
+                if task.shelf is not None:
+                    task.snapshot(len(self.log.read((task.logs[0], task.number))))
 
     def told(self) -> dict[str, Any]:
         """Return everything that others can see, and what the services remember."""
@@ -136,10 +181,13 @@ class Run:
         return found
 
 
-def differences(plan: Any, *, number: int = 40) -> tuple[list[str], int]:
-    """Return how a run with deaths differs from one without, and how many deaths there were."""
+def differences(plan: Any, *, number: int = 40, disk: Disk | None = None) -> tuple[list[str], int]:
+    """Return how a run with deaths differs from one without, and how many deaths there were.
+
+    With a disk, the one with deaths has its state there, the other in memory.
+    """
     calm = _played(plan, None, number)
-    hurt = _played(plan, random.Random(f"deaths {plan.seed}"), number)
+    hurt = _played(plan, random.Random(f"deaths {plan.seed}"), number, disk)
     expected, found = calm.told(), hurt.told()
     return [
         f"{place}:\n   unhurt {expected.get(place)}\n   hurt   {found.get(place)}"
@@ -148,9 +196,9 @@ def differences(plan: Any, *, number: int = 40) -> tuple[list[str], int]:
     ], hurt.deaths
 
 
-def _played(plan: Any, deaths: random.Random | None, number: int) -> Run:
+def _played(plan: Any, deaths: random.Random | None, number: int, disk: Disk | None = None) -> Run:
     # What goes by the clock is committed before the clock moves on: else it would be done later.
-    run = Run(plan, deaths=deaths, auto_commit=plan.clocked or deaths is None)
+    run = Run(plan, deaths=deaths, auto_commit=plan.clocked or deaths is None, disk=disk)
     chance = random.Random(f"moves {plan.seed}")
     signs = plan.signs(number=number)
     while signs:
@@ -166,4 +214,6 @@ def _played(plan: Any, deaths: random.Random | None, number: int) -> Run:
         run.commit()
         run.pass_time(200)
     run.commit()
+    if disk is not None:
+        disk.die()
     return run

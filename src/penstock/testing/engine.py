@@ -10,7 +10,7 @@ from penstock.core.status.report import Counts
 from penstock.errors import DefinitionError, Problem
 from penstock.services.step.step import Clock
 from penstock.services.step.tally import total
-from penstock.services.task.factory import TaskFactory
+from penstock.services.task.factory import Shelves, TaskFactory
 from penstock.services.task.takeover import Takeover
 from penstock.services.task.task import Task
 from penstock.testing.followed import MemoryFollowed
@@ -28,7 +28,7 @@ class MemoryEngine:
 
     ``at`` is called at each step: ``poll``, ``handled``, ``send``, ``commit``, ``committed`` (which
     the task does not know yet), ``restore``. If it raises, the process has died: call
-    :meth:`crash` next.
+    :meth:`crash` next. ``disk`` says where the state of a service is, if it is not in memory.
     """
 
     def __init__(
@@ -39,8 +39,10 @@ class MemoryEngine:
         clock: Clock,
         auto_commit: bool,
         at: Callable[[str], None] = lambda _: None,
+        disk: Callable[[Service], Shelves | None] = lambda _: None,
     ) -> None:
         self._at = at
+        self._disk = disk
         self._graph = graph
         self._log = log
         self._clock = clock
@@ -143,7 +145,14 @@ class MemoryEngine:
         log = MemoryServiceLog(self._graph, service, self._log, at=self._at)
         followed = self._followed[service.name] = MemoryFollowed(service, self._log)
         followed.catch_up()
-        factory = TaskFactory(self._graph, service, log, clock=self._clock, followed=followed)
+        factory = TaskFactory(
+            self._graph,
+            service,
+            log,
+            clock=self._clock,
+            disk=self._disk(service),
+            followed=followed,
+        )
         committed = self._log.committed(f"{self._graph.app}.{service.name}")
         starts: dict[str, dict[Partition, int]] = {}
         for data in service.reads:

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from penstock.services.state.eventtime import TaskEventTime
+from penstock.services.state.timing import shelved
 from penstock.services.state.timing.queue import TimerQueue
 
 EQUIVALENCE = Path(__file__).parents[2] / "equivalence"
@@ -15,6 +16,8 @@ Plan = kit.kit.Plan
 
 SEEDS = 40
 """``make chaos`` plays thousands."""
+SEEDS_ON_DISK = (101, 102, 103)
+"""Each death opens every state anew, which takes a while."""
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, 10))
@@ -26,6 +29,16 @@ def test_a_random_application_killed_at_any_step_tells_what_it_tells_unhurt(firs
         assert found == [], plan
         deaths += died
     assert deaths >= 10
+
+
+@pytest.mark.parametrize("seed", SEEDS_ON_DISK)
+def test_it_tells_the_same_with_its_state_on_a_disk(seed, tmp_path, monkeypatch):
+    monkeypatch.setattr(shelved, "WINDOW", 2)
+    monkeypatch.setattr(shelved, "CACHED_TIMERS", 3)
+    plan = Plan.draw(seed)
+    found, deaths = kit.differences(plan, number=20, disk=kit.Disk(tmp_path))
+    assert found == [], plan
+    assert deaths > 0
 
 
 @pytest.mark.parametrize(

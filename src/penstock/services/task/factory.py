@@ -3,22 +3,32 @@
 import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.backbone.client.logrecord import Offsets, Partition
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Service
 from penstock.services.state.positions import Input
 from penstock.services.step.step import Clock
-from penstock.services.task.disk import Disk
 from penstock.services.task.following import Followed
 from penstock.services.task.servicelog import MarkingDelivery, ServiceLog
 from penstock.services.task.task import Delivery, Task, task_name
 
-__all__ = ["TaskFactory"]
+if TYPE_CHECKING:
+    from penstock.services.state.shelf import Shelf
+
+__all__ = ["Shelves", "TaskFactory"]
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+class Shelves(Protocol):
+    """Opens the shelves that the states of tasks are on."""
+
+    def shelf(self, number: int) -> "Shelf | None":
+        """Open the state of a task that is to run here; None: it is in memory."""
 
 
 class TaskFactory:
@@ -34,7 +44,7 @@ class TaskFactory:
         log: ServiceLog,
         *,
         clock: Clock = _now,
-        disk: Disk | None = None,
+        disk: Shelves | None = None,
         followed: Followed | None = None,
     ) -> None:
         self.log = log
