@@ -11,6 +11,7 @@ from penstock.core.graph.changes import Change
 from penstock.core.graph.data import Output, delete, feedback, send
 from penstock.core.graph.parts import micro_batch, real_time
 from penstock.core.graph.policy import on_error, retry
+from penstock.core.graph.questions import ReplyTo, Unanswered, answer, ask
 from penstock.core.graph.rows import Rows
 from penstock.core.graph.state import Context, ListState, MapState, Opening, State, ttl
 from penstock.core.graph.timeorder import by_event_time
@@ -30,10 +31,14 @@ __all__ = [
     "MapState",
     "Opening",
     "Output",
+    "ReplyTo",
     "Rows",
     "State",
     "Timer",
     "Timers",
+    "Unanswered",
+    "answer",
+    "ask",
     "broadcast",
     "by_event_time",
     "day",

@@ -6,9 +6,9 @@ import pytest
 
 PUBLIC = {
     "penstock": (
-        "App Change Context EventTime ListState MapState Opening Output Rows State Timer Timers"
-        " broadcast by_event_time day delete feedback limits merge micro_batch on_error real_time record retry"
-        " send ttl"
+        "App Change Context EventTime ListState MapState Opening Output ReplyTo Rows State"
+        " Timer Timers Unanswered answer ask broadcast by_event_time day delete feedback limits"
+        " merge micro_batch on_error real_time record retry send ttl"
     ),
     "penstock.windows": "accumulating counted discarding everything fixed retracting sessions sliding",
     "penstock.triggers": (

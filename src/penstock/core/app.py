@@ -5,6 +5,7 @@ from penstock.core.declare.data import DeclaresData
 from penstock.core.declare.declarations import Declarations
 from penstock.core.declare.gateways import DeclaresGateways
 from penstock.core.declare.parts import DeclaresParts
+from penstock.core.declare.questions import DeclaresQuestions
 from penstock.core.graph.graph import Graph
 from penstock.core.options import Options
 from penstock.core.place import caller
@@ -12,7 +13,7 @@ from penstock.core.place import caller
 __all__ = ["App"]
 
 
-class App(DeclaresData, DeclaresParts, DeclaresActors, DeclaresGateways):
+class App(DeclaresData, DeclaresParts, DeclaresActors, DeclaresGateways, DeclaresQuestions):
     """An application: a name, and everything that is declared under it.
 
     Declaring starts nothing and raises nothing. A mistake is kept with its line, and ``penstock

@@ -1,6 +1,6 @@
 """``penstock explain`` for a service: its state, its concurrency, its reactions to errors."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, get_args, get_type_hints
 
 from penstock.core.graph.actor import OWN_STATE, read_actor
@@ -26,6 +26,10 @@ def service_facts(graph: Graph, service: Service) -> dict[str, Any]:
         "concurrency": service.concurrency if overlaps else None,
         "timeout": duration_text(service.timeout) if overlaps else None,
         "states": [_state(spec) for spec in service.states if spec.name != OWN_STATE],
+        "asks": [
+            f"{each.name}, and waits for {duration_text(each.timeout)}" for each in service.asks
+        ],
+        "answers": [each.name for each in service.answers],
         "timers": service.timed,
         "changelog": graph.changelog(service).name if service.keeps_state else None,
         "errors": {
@@ -37,10 +41,8 @@ def service_facts(graph: Graph, service: Service) -> dict[str, Any]:
 def service_lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the facts for people, each with its label."""
     if actor := facts.get("actor"):
-        for number, receiver in enumerate(actor["receives"]):
-            yield "" if number else "receives", receiver
-        for number, field in enumerate(actor["fields"]):
-            yield "" if number else "fields", field
+        yield from _several("receives", actor["receives"])
+        yield from _several("fields", actor["fields"])
         yield "passivated", f"when idle for {actor['idle_after']}"
     if facts["concurrency"] is not None:
         text = f"up to {facts['concurrency']} calls at a time in each partition"
@@ -48,12 +50,19 @@ def service_lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for number, state in enumerate(facts["states"]):
         lasts = f", forgotten {state['ttl']} after it was written" if state["ttl"] else ""
         yield "" if number else "state", f"{state['name']}: {state['type']}{lasts}"
+    yield from _several("asks", facts["asks"])
+    yield from _several("answers", facts["answers"])
     if facts["timers"]:
         yield "timers", "yes"
     if facts["changelog"]:
         yield "changelog", f"topic {facts['changelog']}"
     for number, (boundary, reaction) in enumerate(facts["errors"].items()):
         yield "" if number else "on errors", f"{boundary}: {_words(reaction)}"
+
+
+def _several(label: str, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for number, text in enumerate(texts):
+        yield "" if number else label, text
 
 
 def _actor(part: Actor) -> dict[str, Any]:

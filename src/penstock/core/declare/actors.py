@@ -6,10 +6,12 @@ from typing import Any
 
 from penstock.core.declare.arguments import read_calls, read_inputs, read_outputs, read_policy
 from penstock.core.declare.declarations import Declarations
+from penstock.core.declare.questions import read_talk
 from penstock.core.graph.actor import read_actor, receiving
 from penstock.core.graph.data import Feedback, OnLog
 from penstock.core.graph.parts import DEFAULT_IDLE_AFTER, Actor, Delivery
 from penstock.core.graph.policy import ErrorPolicy
+from penstock.core.graph.questions import Questions
 from penstock.core.graph.signature import method
 from penstock.core.graph.timeorder import InTimeOrder
 from penstock.core.operators.broadcast import Broadcast
@@ -26,8 +28,10 @@ class DeclaresActors:
     def actor(
         self,
         *,
-        reads: OnLog | InTimeOrder | tuple[OnLog | Broadcast, ...],
+        reads: OnLog | InTimeOrder | tuple[OnLog | Broadcast, ...] = (),
         writes: OnLog | Feedback | tuple[OnLog | Feedback, ...] = (),
+        asks: Questions[Any, Any] | tuple[Questions[Any, Any], ...] = (),
+        answers: Questions[Any, Any] | tuple[Questions[Any, Any], ...] = (),
         name: str | None = None,
         idle_after: str | timedelta = DEFAULT_IDLE_AFTER,
         delivery: Delivery = "exactly_once",
@@ -45,6 +49,8 @@ class DeclaresActors:
         Args:
             reads: The streams and tables whose records are its messages.
             writes: What it may write, one or several; empty: nothing.
+            asks: Questions that it asks; it receives their answers.
+            answers: Questions that it answers; it receives them.
             name: The name of the actors, their identity; by default that of the class.
             idle_after: An actor that received nothing for so long leaves memory; its fields stay
                 in the state of its task, and it is there again for its next message.
@@ -72,6 +78,7 @@ class DeclaresActors:
             name=name,
             reads=reads,
             writes=writes,
+            talk=(asks, answers),
             idle_after=idle_after,
             delivery=delivery,
             errors=errors,
@@ -85,6 +92,7 @@ class DeclaresActors:
         name: str | None,
         reads: Any,
         writes: Any,
+        talk: tuple[Any, Any],
         idle_after: str | timedelta,
         delivery: Delivery,
         errors: ErrorPolicy | None,
@@ -95,23 +103,26 @@ class DeclaresActors:
         plain, round_again = read_outputs(writes)
         inputs = read_inputs(reads, options)
         found = read_actor(definition)
+        talks = read_talk(*talk, options)
         concurrency, timeout = read_calls(definition, *calls, options)
         actor = Actor(
             name=called,
             function=definition,
-            reads=self._declared.known(called, inputs.plain, place),
-            writes=self._declared.known(called, plain, place),
+            reads=self._declared.known(called, (*inputs.plain, *talks.reads), place),
+            writes=self._declared.known(called, (*plain, *talks.writes), place),
+            asks=talks.asks,
+            answers=talks.answers,
             broadcasts=self._declared.known(called, inputs.whole, place),
             reads_by_time=inputs.waits,
             rows=found.definition.rows,
-            feedback=round_again,
+            feedback=(*round_again, *talks.feedback),
             delivery=delivery,
             errors=read_policy(errors, options),
             concurrency=concurrency,
             timeout=timeout,
             states=found.definition.states,
-            context=found.definition.process.context,
-            timed=found.definition.on_timer is not None,
+            context=found.definition.process.context or talks.context,
+            timed=found.definition.on_timer is not None or bool(talks.asks),
             idle_after=options.span("idle_after", idle_after, DEFAULT_IDLE_AFTER),
             place=place,
         )

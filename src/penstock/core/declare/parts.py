@@ -13,6 +13,7 @@ from penstock.core.declare.arguments import (
     read_trigger,
 )
 from penstock.core.declare.declarations import Declarations
+from penstock.core.declare.questions import read_talk
 from penstock.core.graph.data import Data, Feedback, OnLog, Stream, Table
 from penstock.core.graph.parts import (
     Connector,
@@ -26,6 +27,7 @@ from penstock.core.graph.parts import (
     Source,
 )
 from penstock.core.graph.policy import ErrorPolicy
+from penstock.core.graph.questions import Questions
 from penstock.core.graph.signature import method, read_definition
 from penstock.core.graph.timeorder import InTimeOrder
 from penstock.core.operators.broadcast import Broadcast
@@ -178,8 +180,10 @@ class DeclaresParts:
     def service(
         self,
         *,
-        reads: OnLog | InTimeOrder | tuple[OnLog | Broadcast, ...],
+        reads: OnLog | InTimeOrder | tuple[OnLog | Broadcast, ...] = (),
         writes: OnLog | Feedback | tuple[OnLog | Feedback, ...] = (),
+        asks: Questions[Any, Any] | tuple[Questions[Any, Any], ...] = (),
+        answers: Questions[Any, Any] | tuple[Questions[Any, Any], ...] = (),
         name: str | None = None,
         delivery: Delivery = "exactly_once",
         errors: ErrorPolicy | None = None,
@@ -197,6 +201,8 @@ class DeclaresParts:
             reads: One stream or table, or several in a tuple; ``broadcast(table)`` among them. Or
                 ``by_event_time(...)`` of several.
             writes: What it may write, one or several; empty: nothing.
+            asks: Questions that it asks; it gets their answers.
+            answers: Questions that it answers; it gets them.
             name: The name of the service, its identity; by default that of the function.
             delivery: ``"exactly_once"``, ``"at_least_once"`` or ``"at_most_once"``.
             errors: What happens to a record that fails; by default it becomes a dead letter.
@@ -215,6 +221,7 @@ class DeclaresParts:
             name=name,
             reads=reads,
             writes=writes,
+            talk=(asks, answers),
             delivery=delivery,
             errors=errors,
             calls=(concurrency, timeout),
@@ -227,6 +234,7 @@ class DeclaresParts:
         name: str | None,
         reads: Any,
         writes: Any,
+        talk: tuple[Any, Any],
         delivery: Delivery,
         errors: ErrorPolicy | None,
         calls: tuple[int | None, str | timedelta | None],
@@ -237,25 +245,28 @@ class DeclaresParts:
         inputs = read_inputs(reads, options)
         definition = read_definition(function)
         concurrency, timeout = read_calls(function, *calls, options)
-        known = self._declared.known(called, inputs.plain, place)
+        talks = read_talk(*talk, options)
+        known = self._declared.known(called, (*inputs.plain, *talks.reads), place)
         changes = read_changes(known, definition.process.changes)
         service = Service(
             name=called,
             function=function,
             reads=known,
-            writes=self._declared.known(called, plain, place),
+            writes=self._declared.known(called, (*plain, *talks.writes), place),
+            asks=talks.asks,
+            answers=talks.answers,
             broadcasts=self._declared.known(called, inputs.whole, place),
             reads_by_time=inputs.waits,
             rows=definition.rows,
             changes=tuple(changes),
-            feedback=round_again,
+            feedback=(*round_again, *talks.feedback),
             delivery=delivery,
             errors=read_policy(errors, options),
             concurrency=concurrency,
             timeout=timeout,
             states=(*definition.states, *changes.values()),
-            context=definition.process.context,
-            timed=definition.on_timer is not None,
+            context=definition.process.context or talks.context,
+            timed=definition.on_timer is not None or bool(talks.asks),
             place=place,
         )
         self._declared.parts.append(service)

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol
 
 from penstock.core.graph.data import Data, Lake, OnLog, Stream, Table
 from penstock.core.graph.policy import ErrorPolicy
+from penstock.core.graph.questions import Questions
 from penstock.core.graph.state import StateSpec
 from penstock.core.operators.operator import Operator, Plan
 from penstock.core.options import span_of
@@ -371,6 +372,10 @@ class Service(Part):
     """The name of the parameter that takes the Context, if there is one."""
     timed: bool = False
     """Whether it has timers."""
+    asks: tuple[Questions[Any, Any], ...] = ()
+    """The questions that it asks: it reads their answers."""
+    answers: tuple[Questions[Any, Any], ...] = ()
+    """The questions that it answers."""
     aggregation: Aggregation | None = None
     """What it computes, where that was declared as a windowed aggregation."""
     operator: Operator | None = None

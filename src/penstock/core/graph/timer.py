@@ -7,12 +7,14 @@ from typing import Any, Literal, Protocol
 from penstock.core.graph.state import CallScope
 from penstock.core.units import duration
 
-__all__ = ["Timer", "TimerBook", "TimerTime", "Timers"]
+__all__ = ["OWN_TIMERS", "Timer", "TimerBook", "TimerTime", "Timers"]
 
 TimerTime = Literal["event", "processing"]
 
 _TIMES = ("event", "processing")
 _LONGEST_NAME = 200
+OWN_TIMERS = "\x01"
+"""What the names of timers begin with that are Penstock's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +113,7 @@ class Timers:
         without a time zone, if there is no event time to count from, and inside ``on_timer`` for an
         instant that is not after that of the timer which is being handled.
         """
-        if not name or "\x00" in name or len(name) > _LONGEST_NAME:
+        if not name or name[0] == OWN_TIMERS or "\x00" in name or len(name) > _LONGEST_NAME:
             raise ValueError(
                 f"the name of a timer has 1 to {_LONGEST_NAME} characters, not {name!r}"
             )

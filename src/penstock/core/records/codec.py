@@ -44,11 +44,21 @@ class Codec(Protocol[T]):
 
 
 class JsonCodec(Generic[T]):
-    """One JSON object per record. Fields nobody declared are ignored; anything else is checked."""
+    """One JSON object per record. Fields nobody declared are ignored; anything else is checked.
+
+    ``keyed``: a record's key on the log is that of its fields.
+    """
 
     content_type = "application/json"
 
-    def __init__(self, record: RecordType[T], *, max_bytes: int = DEFAULT_MAX_RECORD_BYTES) -> None:
+    def __init__(
+        self,
+        record: RecordType[T],
+        *,
+        max_bytes: int = DEFAULT_MAX_RECORD_BYTES,
+        keyed: bool = True,
+    ) -> None:
+        self._keyed = keyed
         self._name = record.name
         self._max_bytes = max_bytes
         self._read = msgspec.json.Decoder(record.cls).decode
@@ -98,7 +108,8 @@ class JsonCodec(Generic[T]):
             raise self._error("data.not-encodable", f"its key: {error}") from error
 
     def _make_accept(self) -> Callable[[bytes | None, bytes | None], T]:
-        read, decode, most, key_of = self._read, self.decode, self._max_bytes, self._key
+        read, decode, most = self._read, self.decode, self._max_bytes
+        key_of = self._key if self._keyed else None
         admit = self._admission
 
         def accept(key: bytes | None, value: bytes | None) -> T:

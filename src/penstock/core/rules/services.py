@@ -12,6 +12,7 @@ from penstock.core.graph.actor import read_actor
 from penstock.core.graph.data import Table
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Actor, Delivery, Service
+from penstock.core.graph.questions import unanswered
 from penstock.core.graph.rows import table_for
 from penstock.core.graph.signature import Definition, Signature, method, read_definition
 from penstock.core.graph.timer import Timer
@@ -66,6 +67,7 @@ def _defined(part: Service, definition: Definition) -> Iterator[Problem]:
     yield from _timers(part, definition)
     yield from _gives(part, definition)
     yield from _states(part)
+    yield from _talk(part, definition)
 
 
 def _unreadable(definition: Definition) -> str:
@@ -298,8 +300,27 @@ def _unkeepable(kind: Any) -> str:
     return ""
 
 
+def _talk(service: Service, definition: Definition) -> Iterator[Problem]:
+    """Who asks must take that nobody answers, and say of each question that it is one."""
+    found = [definition.process, *([definition.on_timer] if definition.on_timer else [])]
+    takes = {unanswered(kind) for kind in definition.process.takes}
+    for each in service.asks:
+        name = each.stream.record.name
+        if each.stream.record.cls not in takes and Any not in takes:
+            text = f"{service.kind} {service.name!r} asks {each.name!r}, and does not take silence"
+            hint = f"take Unanswered[{name}] too: it comes if nobody answers in time"
+            yield Problem("ask.no-time-out", text, hint, service.place)
+        if any(each.stream.record.cls in signature.unaddressed for signature in found):
+            text = f"{service.kind} {service.name!r} gives {name} itself, which asks nothing"
+            hint = f"ask({each.name}, {name}(...)), and annotate -> Output[{name}]"
+            yield Problem("ask.not-asked", text, hint, service.place)
+
+
 def _keys(service: Service) -> Iterator[Problem]:
+    answers = [each.answers for each in service.asks]
     for data in service.reads:
+        if data in answers:  # they come under the key of whoever asked
+            continue
         if not data.record.schema.key or data.topic.partitioning != "key":
             what = f"{service.kind} {service.name!r}"
             text = f"{what} keeps state, but {data.kind} {data.name!r} has no key"

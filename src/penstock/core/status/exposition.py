@@ -61,6 +61,7 @@ CATALOGUE: Mapping[str, str] = {
     "standby_records": "changelog records that copies of other workers' state have read",
     "state_keys": "values that the state of a service holds, of state on disk about",
     "state_timers": "timers that are set",
+    "late_answers_total": "answers that came after their time-out, or twice",
     "actors": "actors that are in memory",
     "actors_started_total": "actors that received their first message, or began anew",
     "actors_waked_total": "actors that came back into memory for a message or a timer",

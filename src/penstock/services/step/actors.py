@@ -14,6 +14,7 @@ from typing import Any
 
 from penstock.core.graph.actor import OWN_STATE, ActorClass, read_actor
 from penstock.core.graph.parts import Actor
+from penstock.core.graph.questions import Unanswered, unanswered
 from penstock.core.graph.signature import Signature, is_async
 from penstock.core.graph.state import CallScope
 from penstock.core.instants import MICROSECOND, micros
@@ -79,6 +80,8 @@ class Actors:
         for each in self._class.receivers:
             take = _taking(getattr(self._make, each.name), each.signature, given, timers)
             takes |= dict.fromkeys(each.signature.takes, take)
+        if silent := {unanswered(kind): take for kind, take in takes.items() if unanswered(kind)}:
+            takes[Unanswered] = _silently(silent)
         fired = self._class.definition.on_timer
         ring = None if fired is None else _taking(self._make.on_timer, fired, given, timers)
         call = self._calling(cells, here)
@@ -180,6 +183,15 @@ class Actors:
         self._resting = dict(self._awake)
         self._awake.clear()  # in place: calls look here
         self._rests_at = now + self._idle if self._resting else None
+
+
+def _silently(takes: Mapping[Any, Take]) -> Take:
+    """Return what takes the news that a question has no answer, by the type of the question."""
+
+    def take(actor: Any, message: Unanswered[Any], context: Any) -> Any:
+        return (takes.get(type(message.question)) or takes[Any])(actor, message, context)
+
+    return take
 
 
 def _taking(

@@ -19,7 +19,7 @@ from penstock.services.state.cells import ValueCells
 from penstock.services.state.states import States
 from penstock.services.state.wholetables import WholeTables
 
-__all__ = ["Calls", "ChangeCodec", "bind_calls", "make_subject", "rows_handles", "wanted"]
+__all__ = ["Calls", "bind_calls", "make_codecs", "make_subject", "rows_handles", "wanted"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +77,19 @@ class ChangeCodec:
             return Row(state, accept(key, value))
 
         self.accept = accept_row
+
+
+def make_codecs(service: Service) -> dict[str, JsonCodec[Any] | ChangeCodec]:
+    """Return what accepts the records of each topic."""
+    answers = [each.answers for each in service.asks]  # they lie under the key of whoever asked
+    return {
+        data.topic.name: ChangeCodec(data)
+        if data.topic.name in service.changes
+        else JsonCodec(
+            data.record, max_bytes=data.topic.max_record_bytes, keyed=data not in answers
+        )
+        for data in service.reads
+    }
 
 
 def telling(process: Callable[..., Any], states: States, here: CallScope) -> Callable[..., Any]:

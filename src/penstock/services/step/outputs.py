@@ -5,6 +5,7 @@ from typing import Any, Protocol, TypeAlias
 
 from penstock.core.graph.data import OnLog, Output
 from penstock.core.graph.parts import Service
+from penstock.core.graph.questions import Answer, question_headers
 from penstock.core.records.codec import JsonCodec
 from penstock.core.topic import FRAME_BYTES, Partitioning
 from penstock.errors import DataError
@@ -92,6 +93,10 @@ class Outputs:
         if route is None:
             raise TypeError(f"it sends to {output.to.name!r}, which is not in its writes=...")
         headers = _headers(output) if output.headers else ()
+        if isinstance(output, Answer) and output.reply_to is not None and record is not None:
+            own = question_headers(output.reply_to, keyed=False)
+            headers = (*headers, *own.items())
+            return (route.topic, output.reply_to.key, route.encode(record), headers, None)
         if record is None and output.row is not None:
             key = route.key(output.row)
             if key is not None and len(key) > route.max_bytes:

@@ -16,7 +16,6 @@ from penstock.core.graph.parts import Actor, Service
 from penstock.core.graph.state import CallScope, Context, Opening
 from penstock.core.graph.timer import TimerTime
 from penstock.core.instants import EPOCH, LAST_MICROS, instant, micros
-from penstock.core.records.codec import JsonCodec
 from penstock.core.records.deadletter import Coordinates
 from penstock.core.status.eventtimes import EventTimes
 from penstock.errors import DataError, PenstockError, TransientError
@@ -25,7 +24,8 @@ from penstock.services.state.states import States
 from penstock.services.state.timing.queue import Due, TimerQueue
 from penstock.services.state.wholetables import WholeTables
 from penstock.services.step.actors import Actors
-from penstock.services.step.calls import Calls, ChangeCodec, bind_calls, make_subject, rows_handles
+from penstock.services.step.calls import Calls, bind_calls, make_codecs, make_subject, rows_handles
+from penstock.services.step.conversation import conversation_of
 from penstock.services.step.deadletters import DeadLetters
 from penstock.services.step.outputs import Outputs, Send
 from penstock.services.step.reactions import Hold, Reactions
@@ -86,12 +86,7 @@ class Step:
         self._clock = clock
         self._dead_letters = DeadLetters(graph, service, clock=clock)
         self._outputs = Outputs(service)
-        self._codecs: dict[str, JsonCodec[Any] | ChangeCodec] = {
-            data.topic.name: ChangeCodec(data)
-            if data.topic.name in service.changes
-            else JsonCodec(data.record, max_bytes=data.topic.max_record_bytes)
-            for data in service.reads
-        }
+        self._codecs = make_codecs(service)
         self._tables = {data.topic.name for data in service.reads if isinstance(data, Table)}
         self._reactions = Reactions(service, clock=clock)
         self.retries = self._reactions.retries
@@ -103,6 +98,7 @@ class Step:
                 raise
             place = Coordinates(service.reads[0].topic.name, -1, -1)
             raise self._reactions.blame(error, place, doing="cannot be made: it ") from error
+        self._conversation = conversation_of(graph.app, service, self._timers, clock)
         self._calls = self._bound(self._here)
         self._held_until: datetime | None = None
         self._left = False
@@ -121,6 +117,8 @@ class Step:
         facts = {"keys": len(self.states)} if self._service.keeps_state else {}
         if self._actors is not None:
             facts |= self._actors.facts()
+        if self._service.asks and self._conversation is not None:
+            facts["late answers"] = self._conversation.late_answers
         return facts if self._timers is None else facts | {"timers": len(self._timers)}
 
     def event_times(self) -> EventTimes:
@@ -250,8 +248,10 @@ class Step:
     def _bound(self, here: CallScope) -> Calls:
         """Return what to call of the user's code, pointing where ``here`` does."""
         if self._actors is not None:
-            return self._actors.bind(self.states, here)
-        return bind_calls(self._subject, self.states, here)
+            calls = self._actors.bind(self.states, here)
+        else:
+            calls = bind_calls(self._subject, self.states, here)
+        return calls if self._conversation is None else self._conversation.bind(calls, here)
 
     def _done(self, result: Any) -> Any:
         """Return what a call of the user's code came to, outside of the loop over records."""

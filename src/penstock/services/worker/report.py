@@ -21,6 +21,7 @@ _SERIES = {
     "keys": "state_keys",
     "timers": "state_timers",
     "state records": "state_records",
+    "late answers": "late_answers_total",
     "actors in memory": "actors",
     "actors started": "actors_started_total",
     "actors waked": "actors_waked_total",

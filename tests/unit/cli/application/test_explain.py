@@ -284,6 +284,8 @@ def test_the_facts_of_a_service_come_as_json(penstock, project):
             {"name": "recent", "type": "ListState[float]", "ttl": None},
             {"name": "by_hour", "type": "MapState[int, list[str]]", "ttl": None},
         ],
+        "asks": [],
+        "answers": [],
         "timers": True,
         "changelog": "plant.Ask.changelog",
         "errors": {
