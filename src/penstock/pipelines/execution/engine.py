@@ -18,6 +18,7 @@ from penstock.pipelines.execution.attempts import Attempts
 from penstock.pipelines.execution.plan import held_slots
 from penstock.pipelines.lake.caretaker import caretaker
 from penstock.pipelines.spark.cluster import is_local, refuse_unshared
+from penstock.pipelines.spark.failures import of_session
 from penstock.pipelines.spark.session import session
 
 __all__ = ["run_pipelines"]
@@ -42,9 +43,15 @@ def run_pipelines(graph: Graph, names: Sequence[str], site: Site) -> None:
             PartReport(part=pipeline.name, kind="pipeline", state="starting", at=time.time())
         )
     held = sum(held_slots(pipeline) for pipeline in pipelines)
-    with session(site.settings, site.places, name=f"{graph.app}.{names[0]}", held=held) as spark:
-        _check_slots(spark, held)
-        _run(graph, pipelines, site, spark)
+    name = f"{graph.app}.{names[0]}"
+    try:
+        with session(site.settings, site.places, name=name, held=held) as spark:
+            _check_slots(spark, held)
+            _run(graph, pipelines, site, spark)
+    except Exception as error:
+        if (named := of_session(error)) is error:
+            raise
+        raise named from error
 
 
 def _check_slots(spark: SparkSession, held: int) -> None:
@@ -77,7 +84,7 @@ def _run(graph: Graph, pipelines: Sequence[Pipeline], site: Site, spark: SparkSe
                     site.report(upkeep.told(each.look(), each.pipeline))
                 site.stop.wait(_LOOK_SECONDS)
     except Exception as error:
-        failed = error
+        failed = of_session(error)
         raise
     finally:
         _stop(running, failed)

@@ -3,6 +3,7 @@
 import re
 import traceback
 
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import AnalysisException, PySparkException
 
 from penstock.core.graph.parts import Pipeline
@@ -19,7 +20,15 @@ from penstock.errors import (
 from penstock.pipelines.spark.pythontrace import Raised, raised_in
 from penstock.pipelines.spark.session import session_log
 
-__all__ = ["REFUSED_OUTPUT", "TRIMMED", "UNKNOWN", "first_lines", "of_definition", "of_query"]
+__all__ = [
+    "REFUSED_OUTPUT",
+    "TRIMMED",
+    "UNKNOWN",
+    "first_lines",
+    "of_definition",
+    "of_query",
+    "of_session",
+]
 
 REFUSED_OUTPUT = "refused output: "
 """What the error of a query begins with when a record of its output is not a good one."""
@@ -83,6 +92,26 @@ def of_query(error: Exception, pipeline: Pipeline) -> PenstockError:
     log = session_log()
     hint = f"the whole trace is in {log}" if log else ""
     return TransientError(f"{what}: {reason}", code=UNKNOWN, detail=where, hint=hint)
+
+
+def of_session(error: Exception) -> Exception:
+    """Return the error for the end of Spark itself; any other is returned as it is.
+
+    Python talks to Spark's process over a socket of this machine, and hears only that nobody
+    answers there any more.
+    """
+    unanswered = type(error) is Py4JError and "is empty" in str(error)
+    gone = isinstance(error, Py4JNetworkError | ConnectionError) or unanswered
+    if not gone or isinstance(error, Py4JJavaError):
+        return error
+    log = session_log()
+    where = f"its log is {log}; " if log else ""
+    return TransientError(
+        "Spark has ended: its process was killed, or died",
+        code="spark.gone",
+        detail=f"{type(error).__name__}: {first_lines(str(error))}",
+        hint=f"{where}if memory was short, set spark.driver_memory",
+    )
 
 
 def _of_spark(text: str, what: str) -> PenstockError | None:

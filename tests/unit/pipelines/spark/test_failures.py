@@ -1,12 +1,13 @@
 """What Spark raises becomes what a person can act on; no trace of the JVM reaches them."""
 
 import pytest
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import AnalysisException, StreamingQueryException
 
 from penstock import App, record
 from penstock.core.graph.parts import Pipeline
 from penstock.errors import ConfigurationError, DefinitionError, FencedError, TransientError
-from penstock.pipelines.spark.failures import REFUSED_OUTPUT, of_definition, of_query
+from penstock.pipelines.spark.failures import REFUSED_OUTPUT, of_definition, of_query, of_session
 
 TRACE = "\n\tat org.apache.spark.sql.Foo.bar(Foo.scala:1)\nCaused by: "
 TAKEN_OVER = "pipeline.taken-over"
@@ -194,3 +195,27 @@ def test_a_cause_of_the_jvms_below_a_python_trace_is_the_innermost(pipeline):
     error = of_query(StreamingQueryException(text), pipeline)
 
     assert error.message == "pipeline 'copy' stopped: java.io.IOException: torn"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Py4JNetworkError("Error while sending or receiving"),
+        Py4JError("Answer from Java side is empty"),
+        ConnectionRefusedError(111, "Connection refused"),
+        ConnectionResetError(104, "Connection reset by peer"),
+    ],
+)
+def test_the_end_of_sparks_process_is_told_as_that(error):
+    named = of_session(error)
+    assert isinstance(named, TransientError)
+    assert named.code == "spark.gone"
+    assert "its process was killed, or died" in named.message
+    assert "spark.driver_memory" in named.hint
+
+
+@pytest.mark.parametrize(
+    "error", [Py4JError("Method foo does not exist"), ValueError("x"), OSError(5)]
+)
+def test_any_other_end_is_what_it_was(error):
+    assert of_session(error) is error
