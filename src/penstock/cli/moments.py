@@ -40,10 +40,10 @@ def read_end(text: str, *, clock: Clock = _now, known: str = END_HELP) -> End:
         pass  # it may be an instant
     try:
         at = datetime.fromisoformat(text)
-    except ValueError:
+        # Without a zone it is the time on the wall of whoever types it.
+        return Instant(at if at.tzinfo else at.astimezone())
+    except (ValueError, OverflowError):
         raise ArgumentTypeError(f"{text!r} is none of: {known}") from None
-    # Without a zone it is the time on the wall of whoever types it.
-    return Instant(at if at.tzinfo else at.astimezone())
 
 
 def read_span(text: str) -> timedelta:

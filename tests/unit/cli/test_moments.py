@@ -32,7 +32,7 @@ def test_an_instant_without_a_zone_is_local_time():
     assert start.at == datetime(2026, 2, 28, 10).astimezone()
 
 
-@pytest.mark.parametrize("text", ["yesterday", "", "-x", "5 parsecs", "2026-13-01"])
+@pytest.mark.parametrize("text", ["yesterday", "", "-x", "5 parsecs", "2026-13-01", "0001-01-01"])
 def test_anything_else_is_refused_with_the_choices(text):
     with pytest.raises(ArgumentTypeError, match="none of: earliest, latest, an offset"):
         read_start(text)

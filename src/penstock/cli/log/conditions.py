@@ -72,7 +72,7 @@ def _comparable(found: Any, text: str) -> tuple[Any, Any]:
             return found, float(text)
         if isinstance(found, str):
             return _instant(found), _instant(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         pass  # the two are compared as texts
     return str(found), text
 

@@ -78,7 +78,7 @@ def _verdict(session: Session, overview: Overview) -> int:
     terminal = session.terminal
     if overview.empty:
         app = session.arguments.app
-        what = f"{app} is not running" if app else "nothing runs"
+        what = f"{app!r} is not running" if app else "nothing runs"
         terminal.failure(f"{what} in {shortened(session.loaded.places.home)}")
         terminal.note(
             "  hint: penstock dev; for another project: penstock status --set home=DIRECTORY"

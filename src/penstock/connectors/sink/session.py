@@ -113,8 +113,20 @@ class Session:
             self._bury(raw, error, Coordinates(self._topic, partition, offset))
             self._batches.bury(partition, offset, at=now)
             return
-        if self._batches.add(partition, Row(record, value or b"", offset), at=now):
+        row = Row(record, self._in_utf8(value or b"", record), offset)
+        if self._batches.add(partition, row, at=now):
             self._write(partition, reader)
+
+    def _in_utf8(self, value: bytes, record: Any) -> bytes:
+        """Return the record as it stands on the log; what it declares, if the rest is no text.
+
+        Fields that nobody declared are not looked at by the codec, and may hold any bytes.
+        """
+        try:
+            value.decode()
+        except UnicodeDecodeError:
+            return self._codec.encode(record)
+        return value
 
     def _bury(self, raw: RawRecord, error: PenstockError, place: Coordinates) -> None:
         own = raw.headers() or ()

@@ -113,9 +113,12 @@ class Timers:
         without a time zone, if there is no event time to count from, and inside ``on_timer`` for an
         instant that is not after that of the timer which is being handled.
         """
-        if not name or name[0] == OWN_TIMERS or "\x00" in name or len(name) > _LONGEST_NAME:
+        given: Any = name
+        fits = isinstance(given, str) and 0 < len(name) <= _LONGEST_NAME
+        if not fits or name[0] == OWN_TIMERS or "\x00" in name:
             raise ValueError(
-                f"the name of a timer has 1 to {_LONGEST_NAME} characters, not {name!r}"
+                f"the name of a timer is a text of 1 to {_LONGEST_NAME} characters, without \\x00 "
+                f"and not beginning with {OWN_TIMERS!r}; it is {name!r}"
             )
         if time not in _TIMES:
             raise ValueError(f"timer {name!r}: {time!r} is not one of {', '.join(_TIMES)}")

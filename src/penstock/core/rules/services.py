@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Iterator
 from datetime import timedelta
 from itertools import combinations
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 import msgspec
 
@@ -15,6 +15,7 @@ from penstock.core.graph.parts import Actor, Delivery, Service
 from penstock.core.graph.questions import unanswered
 from penstock.core.graph.rows import table_for
 from penstock.core.graph.signature import Definition, Signature, method, read_definition
+from penstock.core.graph.state import StateSpec
 from penstock.core.graph.timer import Timer
 from penstock.core.options import UnreadableSpan
 from penstock.core.place import did_you_mean
@@ -267,6 +268,7 @@ def _states(service: Service) -> Iterator[Problem]:
                 text = f"{what} cannot be kept: {why}"
                 hint = "JSON holds numbers, texts, instants, record types, lists, maps, X | None"
                 yield Problem("service.state", text, hint, service.place)
+        yield from _names(service, spec)
     if service.keeps_state:
         yield from _keys(service)
     elif service.time_order is not None:
@@ -275,6 +277,15 @@ def _states(service: Service) -> Iterator[Problem]:
         text = f"{service.kind} {service.name!r} reads one input by event time"
         hint = "one input has an order already: reads=..., or name several"
         yield Problem("service.time-order", text, hint, service.place)
+
+
+def _names(service: Service, spec: StateSpec) -> Iterator[Problem]:
+    """Yield what is wrong with the names of a map's entries."""
+    if spec.kind == "map" and getattr(get_origin(spec.key) or spec.key, "__hash__", 0) is None:
+        what = f"{service.kind} {service.name!r}: the state {spec.name!r}"
+        text = f"{what} has {_types((spec.key,))} as names, which no dict can have"
+        hint = "use a text, a number, an instant or a tuple as the name of an entry"
+        yield Problem("service.state", text, hint, service.place)
 
 
 def _never_lives(ttl: timedelta | None) -> str:

@@ -49,6 +49,8 @@ _CANONICAL = frozenset({int, bool, str})
 _MOST_DIGITS = 4000
 """Python reads no numbers that are much longer."""
 _LEAST_INT, _MOST_INT = -(10**_MOST_DIGITS), 10**_MOST_DIGITS
+_ENDLESS = (b"null", b"NaN", b"Infinity")
+"""What a number that is not finite is in JSON: of a float, of a decimal."""
 _ENCODER = msgspec.json.Encoder()
 _ROUND_TRIP_FAILURES = (msgspec.MsgspecError, TypeError, ValueError, RecursionError)
 
@@ -132,7 +134,9 @@ class StateCodec:
             encoded = _ENCODER.encode(value)
             self._decoder.decode(encoded)
             # JSON has no such number, and null in its place may be of the type as well.
-            endless = b"null" in encoded and _has_no_number(msgspec.to_builtins(value))
+            endless = any(word in encoded for word in _ENDLESS) and _has_no_number(
+                msgspec.to_builtins(value, builtin_types=(Decimal,))
+            )
         except _ROUND_TRIP_FAILURES as error:
             text = f"{error} (the state {self._spec.name!r} holds {_type_name(self._spec.type)})"
             raise TypeError(text) from error
@@ -178,7 +182,7 @@ def _canonical(name: Any) -> Any:
 
 def _has_no_number(value: Any) -> bool:
     """Return whether a number that is not finite is somewhere in lists and maps."""
-    if isinstance(value, float):
+    if isinstance(value, float | Decimal):
         return not isfinite(value)
     if isinstance(value, dict):
         return any(map(_has_no_number, value.values()))

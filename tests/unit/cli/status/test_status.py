@@ -128,7 +128,7 @@ def test_an_application_can_be_asked_for_by_where_it_is_declared(project, tmp_pa
     (tmp_path / "two.py").write_text("from penstock import App\napp = App('idle')\n")
     assert main(["status", "one.py"]) == 0
     assert main(["status", "two.py"]) == 1
-    assert "two.py is not running in .penstock" in capsys.readouterr().err
+    assert "'two.py' is not running in .penstock" in capsys.readouterr().err
 
 
 def test_a_page_that_is_gone_or_says_something_else_or_nothing_is_told(project, monkeypatch):

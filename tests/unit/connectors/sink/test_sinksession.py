@@ -60,6 +60,7 @@ class Outside:
         self.contents = contents
         self.group: dict[int, int] = {}
         self.rows: list[tuple[int, object]] = []
+        self.values: list[bytes] = []
         self.written: dict[int, int] = {}
         self.letters: list[bytes | None] = []
         self.writes = 0
@@ -110,6 +111,7 @@ class Outside:
     def write(self, partition: int, rows: Sequence[Row], position: int) -> None:
         self._call()
         self.rows += [(partition, row.record.value) for row in rows]
+        self.values += [row.value for row in rows]
         self.written[partition] = position
         self.writes += 1
         self.written_at = self.now
@@ -230,3 +232,9 @@ def test_what_a_lost_partition_held_is_not_written():
     assert progress.snapshot().counts.received == 0
     with pytest.raises(KeyError):
         outside.group[0]
+
+
+def test_bytes_that_are_no_text_in_a_field_that_nobody_declared_are_left_out():
+    outside = Outside([b'{"value":1,"note":"caf\xc3\xa9"}', b'{"value":2,"note":"\xff"}'])
+    run(outside)
+    assert outside.values == [b'{"value":1,"note":"caf\xc3\xa9"}', b'{"value":2}']

@@ -92,6 +92,10 @@ class KeepsEither:
     def process(self, reading: Reading, seen: MapState[str, Reading | dict[str, int]]) -> None: ...
 
 
+class NamedByLists:
+    def process(self, reading: Reading, seen: MapState[list[int], int]) -> None: ...
+
+
 class BareState:
     def process(self, reading: Reading, seen: State) -> None: ...
 
@@ -136,6 +140,7 @@ class ClosesWithMore:
         (NoProcess, "service.process", "has no method process"),
         (KeepsAnything, "service.state", "Anything has no form in JSON"),
         (KeepsEither, "service.state", "cannot distinguish the types of Reading | dict"),
+        (NamedByLists, "service.state", "as names, which no dict can have"),
         (NeedsArguments, "service.arguments", "cannot be created without arguments"),
         (NoHandler, "service.timers", "uses timers, but has no method on_timer"),
         (WrongTimer, "service.timers", "on_timer does not take a Timer first"),

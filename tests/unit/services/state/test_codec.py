@@ -56,6 +56,8 @@ def test_a_value_that_is_accepted_comes_back_as_it_was(kind, value):
         (float, "1"),
         (float, float("nan")),
         (float, float("inf")),
+        (Decimal, Decimal("NaN")),
+        (list[Decimal], [Decimal(1), Decimal("-Infinity")]),
         (float, True),
         (str, 3),
         (str, "\ud800"),
