@@ -100,7 +100,7 @@ class DeclaresActors:
     ) -> Actor:
         place = _place_of(definition) or caller()
         options, called = self._declared.named("actor", name, definition, place)
-        plain, round_again = read_outputs(writes)
+        outputs = read_outputs(writes, options)
         inputs = read_inputs(reads, options)
         found = read_actor(definition)
         talks = read_talk(*talk, options)
@@ -109,13 +109,14 @@ class DeclaresActors:
             name=called,
             function=definition,
             reads=self._declared.known(called, (*inputs.plain, *talks.reads), place),
-            writes=self._declared.known(called, (*plain, *talks.writes), place),
+            writes=self._declared.known(called, (*outputs.plain, *talks.writes), place),
             asks=talks.asks,
             answers=talks.answers,
             broadcasts=self._declared.known(called, inputs.whole, place),
             reads_by_time=inputs.waits,
             rows=found.definition.rows,
-            feedback=(*round_again, *talks.feedback),
+            feedback=(*outputs.feedback, *talks.feedback),
+            rounds=outputs.rounds,
             delivery=delivery,
             errors=read_policy(errors, options),
             concurrency=concurrency,

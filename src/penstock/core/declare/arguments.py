@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any, NamedTuple, get_args
 
 from penstock.core.graph.changes import rows_state
-from penstock.core.graph.data import Feedback, Table
+from penstock.core.graph.data import MOST_ROUNDS, Feedback, Table
 from penstock.core.graph.parts import DEFAULT_CONCURRENCY, DEFAULT_TIMEOUT, MicroBatch, RealTime
 from penstock.core.graph.policy import ErrorPolicy, Retry
 from penstock.core.graph.signature import is_async
@@ -17,9 +17,11 @@ from penstock.core.graph.timeorder import InTimeOrder
 from penstock.core.operators.broadcast import Broadcast
 from penstock.core.options import Options
 from penstock.core.records.eventtime import IDLE_AFTER, EventTime, Follows
+from penstock.core.topic import TopicSpec
 
 __all__ = [
     "Inputs",
+    "Outputs",
     "read_calls",
     "read_changes",
     "read_event_time",
@@ -117,9 +119,27 @@ def read_inputs(reads: Any, options: Options) -> Inputs:
     return Inputs(plain, whole, waits)
 
 
-def read_outputs(writes: Any) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-    """Return what a service writes, and the names of what it writes back on purpose."""
+class Outputs(NamedTuple):
+    """What a service writes."""
+
+    plain: tuple[Any, ...]
+    feedback: tuple[str, ...]
+    """Names of what it writes back on purpose."""
+    rounds: tuple[tuple[str, int], ...]
+    """Their topics, and how often a record may come to each."""
+
+
+def read_outputs(writes: Any, options: Options) -> Outputs:
+    """Return what a service writes, and what of it goes back on purpose."""
     outputs = tuple(writes) if isinstance(writes, tuple | list) else (writes,)
-    back = [each.data for each in outputs if isinstance(each, Feedback)]
+    back = [each for each in outputs if isinstance(each, Feedback)]
     plain = tuple(each.data if isinstance(each, Feedback) else each for each in outputs)
-    return plain, tuple(str(getattr(data, "name", data)) for data in back)
+    rounds = []
+    for each in back:
+        most = options.count("feedback.most", each.most, MOST_ROUNDS)
+        if most < 1:
+            options.wrong("feedback.most", f"{most} rounds are none", "give it 1 or more")
+        if isinstance(topic := getattr(each.data, "topic", None), TopicSpec):
+            rounds.append((topic.name, most))
+    names = tuple(str(getattr(each.data, "name", each.data)) for each in back)
+    return Outputs(plain, names, tuple(rounds))

@@ -241,7 +241,7 @@ class DeclaresParts:
     ) -> Service:
         place = place_of(method(function)) or caller()
         options, called = self._declared.named("service", name, function, place)
-        plain, round_again = read_outputs(writes)
+        outputs = read_outputs(writes, options)
         inputs = read_inputs(reads, options)
         definition = read_definition(function)
         concurrency, timeout = read_calls(function, *calls, options)
@@ -252,14 +252,15 @@ class DeclaresParts:
             name=called,
             function=function,
             reads=known,
-            writes=self._declared.known(called, (*plain, *talks.writes), place),
+            writes=self._declared.known(called, (*outputs.plain, *talks.writes), place),
             asks=talks.asks,
             answers=talks.answers,
             broadcasts=self._declared.known(called, inputs.whole, place),
             reads_by_time=inputs.waits,
             rows=definition.rows,
             changes=tuple(changes),
-            feedback=(*round_again, *talks.feedback),
+            feedback=(*outputs.feedback, *talks.feedback),
+            rounds=outputs.rounds,
             delivery=delivery,
             errors=read_policy(errors, options),
             concurrency=concurrency,

@@ -26,6 +26,7 @@ from penstock.errors import Place
 
 __all__ = [
     "LAKE_HISTORY",
+    "MOST_ROUNDS",
     "Archive",
     "Data",
     "Feedback",
@@ -42,6 +43,8 @@ __all__ = [
 T = TypeVar("T")
 
 LAKE_HISTORY = timedelta(days=7)
+MOST_ROUNDS = 10_000
+"""How often a record may go round, where a feedback edge does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,6 +336,8 @@ class Feedback:
     """An edge that closes a cycle on purpose: ``writes=feedback(stream)``."""
 
     data: OnLog
+    most: Any = MOST_ROUNDS
+    """How often a record may go round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,11 +359,13 @@ class Output(Generic[T]):
     """The key of the row to delete."""
 
 
-def feedback(data: OnLog) -> Feedback:
+def feedback(data: OnLog, *, most: int = MOST_ROUNDS) -> Feedback:
     """Declare that a service writes back into a stream that it reads, directly or through others.
 
     Without it, ``penstock check`` refuses a cycle, because records may go round in it for ever.
-    The service has to end the cycle: Penstock does not count the rounds.
+    The service has to end the cycle. The header ``penstock.rounds`` says how often a record, or
+    those that it was made from, went round; one that did so more often than ``most`` becomes a
+    dead letter. What a timer gives begins to count anew.
 
     Examples:
         >>> again = app.stream("again", Reading)
@@ -367,7 +374,7 @@ def feedback(data: OnLog) -> Feedback:
         ...     if reading.celsius > 20:
         ...         return Reading(reading.device, reading.at, reading.celsius - 1)
     """
-    return Feedback(data)
+    return Feedback(data, most)
 
 
 def send(

@@ -361,6 +361,8 @@ class Service(Part):
     """The topics of the tables whose rows come with what was before, and deletions too."""
     feedback: tuple[str, ...] = ()
     """Names of what it writes that close a cycle on purpose."""
+    rounds: tuple[tuple[str, int], ...] = ()
+    """The topics of these, and how often a record may come to each."""
     delivery: Delivery = "exactly_once"
     errors: ErrorPolicy = field(default_factory=ErrorPolicy)
     concurrency: int = DEFAULT_CONCURRENCY

@@ -28,6 +28,7 @@ from penstock.services.step.calls import Calls
 from penstock.services.step.lanes import AFTER, RECORD, Item, Lane, Lanes, Place
 from penstock.services.step.outputs import Send
 from penstock.services.step.reactions import Hold
+from penstock.services.step.rounds import Rounds
 from penstock.services.step.step import Clock, Step
 from penstock.services.usererrors import TookTooLongError, describe_error, is_users
 
@@ -95,8 +96,16 @@ class AsyncStep(Step):
         super().close()
         self._finish_loop()
 
-    def run(self, topic: str, records: Iterable[RawRecord], send: Send) -> Hold | None:
-        """Handle records of one topic; see :meth:`Step.run`."""
+    def _counted(
+        self,
+        rounds: Rounds,
+        topic: str,  # noqa: ARG002 - a record that went round too often is refused in its turn
+        records: Iterable[RawRecord],
+        send: Send,
+    ) -> tuple[Iterable[RawRecord], Send]:
+        return records, rounds.sending(send)
+
+    def _run(self, topic: str, records: Iterable[RawRecord], send: Send) -> Hold | None:
         items = [self._item(topic, number, raw) for number, raw in enumerate(records)]
         self._event_time.look(self._clock)
         fired = self._held_until is not None
@@ -306,6 +315,8 @@ class AsyncStep(Step):
             elif item.refused is not None and item.raw is not None:
                 self._reject(item.raw, item.refused, send)
             else:
+                if self._rounds is not None:
+                    self._rounds.at(item.raw)
                 for to, key, value, headers, partition in item.sent:
                     send(to, key=key, value=value, headers=headers, partition=partition)
                 written += len(item.sent)
@@ -336,6 +347,10 @@ class AsyncStep(Step):
 
     def _item(self, topic: str, number: int, raw: RawRecord) -> Item:
         item = Item(Place(number, RECORD), raw.key(), raw=raw)
+        if self._rounds is not None:
+            item.refused = self._rounds.refused(topic, raw)
+            if item.refused is not None:
+                return item
         try:
             item.record = self._codecs[topic].accept(raw.key(), raw.value())
         except DataError as error:

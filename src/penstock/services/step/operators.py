@@ -29,6 +29,7 @@ from penstock.services.step.deadletters import DeadLetters
 from penstock.services.step.outputs import Send
 from penstock.services.step.reactions import Hold
 from penstock.services.step.retries import Retries
+from penstock.services.step.rounds import rounds_of
 from penstock.services.step.step import Clock
 from penstock.services.step.tally import Tally
 
@@ -96,6 +97,7 @@ class OperatorStep:
         self._kind = service.operator.kind if service.operator is not None else "operator"
         self._alone = len(self._readings) == 1 or self._plan.stateful
         self._machine: Machine | None = None
+        self._rounds = rounds_of(graph, service)
         self._number = 0
         self._told: int | None = None
         self._given: Counter[str] = Counter()
@@ -127,8 +129,23 @@ class OperatorStep:
     def run(self, topic: str, records: Iterable[RawRecord], send: Send) -> Hold | None:
         """Handle records of one topic: those that came together are one moment.
 
-        What a moment before has made due comes first, and the records wait for it.
+        What a moment before has made due comes first, and the records wait for it. In a cycle each
+        record is a moment: what it makes due counts its rounds.
         """
+        if self._rounds is None:
+            return self._moment(topic, records, send)
+        kept, send = self._rounds.follow(topic, records, send, self._give_up)
+        for raw in kept:
+            if (hold := self._moment(topic, (raw,), send)) is not None:
+                return hold
+        return None
+
+    def _give_up(self, raw: RawRecord, error: DataError, send: Send) -> None:
+        """Bury a record that has gone round too often."""
+        self._dead_letters.bury(raw, error, send)
+        self.tally.dead_lettered += 1
+
+    def _moment(self, topic: str, records: Iterable[RawRecord], send: Send) -> Hold | None:
         if not self._give_due(send):
             return Hold(next(iter(records)).offset() or 0, self._clock(), unfinished=True)
         reading = self._readings[topic]

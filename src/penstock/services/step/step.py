@@ -1,6 +1,8 @@
 """The heart of a service: one record in, its outputs out. Pure: no I/O, no clock of its own.
 
 The worker on a broker and the test driver run this same code, a :class:`Step` for each task.
+
+Long because the way of a record is here, and every call on it would be felt.
 """
 
 from collections.abc import Callable, Iterable
@@ -29,6 +31,7 @@ from penstock.services.step.conversation import conversation_of
 from penstock.services.step.deadletters import DeadLetters
 from penstock.services.step.outputs import Outputs, Send
 from penstock.services.step.reactions import Hold, Reactions
+from penstock.services.step.rounds import TOO_OFTEN, Rounds, rounds_of
 from penstock.services.step.tally import Tally
 from penstock.services.usererrors import LOG, coordinates_of, describe_error, is_users
 
@@ -104,6 +107,7 @@ class Step:
         self._left = False
         """Whether the time was up behind a timer, or behind what has made one due."""
         self._number = 0
+        self._rounds = rounds_of(graph, service)
         self.deadline = inf
         """When to leave what is left for later, by the monotonic clock."""
 
@@ -185,9 +189,7 @@ class Step:
         """Take note of an event time, as if a record of each stream had come with it."""
         self._event_time.see_all(event_time_at)
 
-    def run(  # noqa: C901, PLR0912 - one loop: every call in it costs
-        self, topic: str, records: Iterable[RawRecord], send: Send
-    ) -> Hold | None:
+    def run(self, topic: str, records: Iterable[RawRecord], send: Send) -> Hold | None:
         """Handle records of one topic in order, passing what they give to ``send``.
 
         A record that is to be tried again later is returned, or the one at which the time was up;
@@ -195,6 +197,19 @@ class Step:
         Whatever ``send`` raises goes through, and so does the end that the error policy asks for:
         the task has to be thrown away.
         """
+        if self._rounds is not None:
+            records, send = self._counted(self._rounds, topic, records, send)
+        return self._run(topic, records, send)
+
+    def _counted(
+        self, rounds: Rounds, topic: str, records: Iterable[RawRecord], send: Send
+    ) -> tuple[Iterable[RawRecord], Send]:
+        """Return the records that have not gone round too often, and what counts on."""
+        return rounds.follow(topic, records, send, self._give_up)
+
+    def _run(  # noqa: C901, PLR0912 - one loop: every call in it costs
+        self, topic: str, records: Iterable[RawRecord], send: Send
+    ) -> Hold | None:
         accept, outputs_of, call = self._codecs[topic].accept, self._outputs.of, self._calls.process
         here = self._here if self._service.keeps_state else None
         timers = self._timers
@@ -266,9 +281,16 @@ class Step:
         else:  # a service that writes nothing filters nothing: its work is its state
             tally.passed += passed + filtered
 
+    def _give_up(self, raw: RawRecord, error: DataError, send: Send) -> None:
+        """Bury a record that has gone round too often."""
+        self._dead_letters.bury(raw, error, send)
+        self.tally.dead_lettered += 1
+
     def _reject(self, raw: RawRecord, error: DataError, send: Send) -> None:
-        """Deal with a record that does not decode."""
-        if raw.value() is None and raw.topic() in self._tables:
+        """Deal with a record that does not decode, or goes on no more."""
+        if error.code == TOO_OFTEN:
+            self._give_up(raw, error, send)
+        elif raw.value() is None and raw.topic() in self._tables:
             self.tally.filtered += 1
         else:
             self._reactions.to_bytes(error, coordinates_of(raw), raw.value())
