@@ -32,7 +32,9 @@ from penstock.pipelines.history.history import Histories
 from penstock.pipelines.lake.table import lake_path, lake_rows
 from penstock.pipelines.lake.writers import refuse_other_checkpoint
 from penstock.pipelines.lookups.asking import Asking
-from penstock.pipelines.lookups.batches import BatchLookups, Tables, side_by_side, tables_asked
+from penstock.pipelines.lookups.batches import BatchLookups, side_by_side, tables_asked
+from penstock.pipelines.lookups.beside import LookupsBesideState, asked_beside_state
+from penstock.pipelines.lookups.finding import Finder, Tables
 from penstock.pipelines.lookups.spool import Spool
 from penstock.pipelines.operators.plan import remembers, streamed_results
 from penstock.pipelines.program.checkpointfile import identity_of, kept_pieces
@@ -174,9 +176,16 @@ def prepared_query(
                 refuse_unsupported(rows, pipeline.output)
                 frame_of = _frames(written, site, spark, histories, lossy=lossy)
                 flows = {data.name: frame_of(data) for data in pipeline.followed}
-                found = _lookups(run, site, rows, asked, past=past, pieces=pieces)
+                finder = _finder(run, site, spark, asked)
+                spool = Spool(Files(spark), run.checkpoint, past.program)
+                found = BatchLookups(rows, finder, spool, pieces)
                 whole = side_by_side(flows)
                 writer = write(whole, run.into, site, run.name, tasks=pieces, compute=found)
+            elif asked := asked_beside_state(pipeline, rows, run.checkpoint):
+                beside = _beside_state(run, site, rows, asked, past=past, pieces=pieces)
+                writer = write(
+                    beside.rows, run.into, site, run.name, tasks=beside.tasks, compute=beside
+                )
             else:
                 split = _tasks(run, spark, output, past, pieces=pieces)
                 writer = write(rows, run.into, site, run.name, tasks=split)
@@ -262,20 +271,10 @@ def _tasks(
     return pieces if alike and not pipeline.lookups else 1
 
 
-def _lookups(
-    run: Run,
-    site: Site,
-    output: DataFrame,
-    asked: Sequence[Asking],
-    *,
-    past: Continued,
-    pieces: int,
-) -> BatchLookups:
-    """Return what computes the batches of a pipeline that looks tables up by values."""
-    pipeline, spark = run.pipeline, output.sparkSession
-    names = {each.table for each in asked}
-    return BatchLookups(
-        output=output,
+def _finder(run: Run, site: Site, spark: SparkSession, asked: Sequence[Asking]) -> Finder:
+    """Return what finds the rows that a pipeline asks tables for by values."""
+    pipeline, names = run.pipeline, {each.table for each in asked}
+    return Finder(
         reads=pipeline.reads,
         streams=[data.name for data in pipeline.followed],
         asked=asked,
@@ -284,8 +283,29 @@ def _lookups(
             for data in pipeline.lookups
             if isinstance(data, Table) and data.name in names
         },
+    )
+
+
+def _beside_state(
+    run: Run,
+    site: Site,
+    output: DataFrame,
+    asked: Sequence[Asking],
+    *,
+    past: Continued,
+    pieces: int,
+) -> LookupsBesideState:
+    """Return what finds rows for a pipeline with state, before each of its batches."""
+    spark = output.sparkSession
+    keyed = bool(run.pipeline.writes.record.schema.key)
+    return LookupsBesideState(
+        output=output,
+        finder=_finder(run, site, spark, asked),
         spool=Spool(Files(spark), run.checkpoint, past.program),
-        tasks=pieces,
+        checkpoint=run.checkpoint,
+        connection=site.connection,
+        # State without keys in the output is split by its values, which may differ in a digit.
+        tasks=pieces if keyed else 1,
     )
 
 

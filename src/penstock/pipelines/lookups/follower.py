@@ -76,8 +76,8 @@ class TableFollower:
             )
             for chunk in _chunks(batches):
                 self.store.put(self._rows(chunk))
-                for each in chunk:
-                    self._read[each.partition() or 0] = (each.offset() or 0) + 1
+                # In the order of the log: the last one of a partition counts.
+                self._read |= {each.partition() or 0: (each.offset() or 0) + 1 for each in chunk}
         self._read |= {number: high for number, (_, high) in ends.items()}
         self._looked_at = now
 

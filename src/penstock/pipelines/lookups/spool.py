@@ -4,20 +4,27 @@ A batch that is repeated after a crash finds the same rows, whatever became of t
 why its output may be written by many tasks.
 """
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
 
 import msgspec
 import pyarrow as pa
+from pyspark import TaskContext
 
 from penstock.pipelines.checkpoint.files import Files
 from penstock.pipelines.sink.begun import fingerprint
 
-__all__ = ["SPOOL_BYTES", "Found", "Spool"]
+__all__ = ["SPOOL_BYTES", "Found", "Spool", "SpooledRows"]
 
 SPOOL_BYTES = 64 << 20
 """Not more than so much is kept of a batch; with more it is written by one task."""
 
 _DIRECTORY = "lookups"
+_BATCH = "streaming.sql.batchId"
+"""Where Spark tells its tasks the number of the batch."""
 
 
 class _Kept(msgspec.Struct, frozen=True):
@@ -51,12 +58,12 @@ class Spool:
         }
         return found, fingerprint(data.hex())
 
-    def put(self, batch: int, found: Found) -> str | None:
+    def put(self, batch: int, found: Found, *, most: int | None = SPOOL_BYTES) -> str | None:
         """Keep what a batch has found, and forget earlier ones; return a fingerprint of it.
 
-        None: it is too much, and was not kept.
+        None: it is more than so many bytes, and was not kept.
         """
-        if sum(each.nbytes for each in found.values()) > SPOOL_BYTES:
+        if most is not None and sum(each.nbytes for each in found.values()) > most:
             return None
         kept = _Kept(self._program, {number: _bytes(each) for number, each in found.items()})
         data = msgspec.msgpack.encode(kept)
@@ -72,6 +79,28 @@ class Spool:
             if not name.isdecimal() or int(name) < before:
                 self._files.remove(f"{self._directory}/{name}")
         self._tidied = True
+
+
+@dataclass(frozen=True, slots=True)
+class SpooledRows:
+    """A function for ``mapInArrow``: the rows that the current batch has found at one place."""
+
+    directory: str
+    number: int
+
+    @classmethod
+    def of(cls, checkpoint: str, number: int) -> Self:
+        """Return the rows of a place, kept beside a checkpoint on a disk."""
+        return cls(f"{checkpoint.removeprefix('file:')}/{_DIRECTORY}", number)
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, whatever comes in."""
+        deque(batches, maxlen=0)
+        context = TaskContext.get()
+        batch = None if context is None else context.getLocalProperty(_BATCH)
+        data = Path(self.directory, str(batch)).read_bytes()
+        kept = msgspec.msgpack.decode(data, type=_Kept)
+        yield from pa.ipc.open_stream(kept.tables[self.number]).read_all().to_batches()
 
 
 def _bytes(rows: pa.Table) -> bytes:

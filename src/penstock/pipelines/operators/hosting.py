@@ -77,6 +77,8 @@ class Hosted:
             topic: [number for number, each in enumerate(plan.inputs) if each.topic == topic]
             for topic in hosting.topics
         }
+        # A stream that is joined with itself is read once, and each record comes twice.
+        self._times = max(map(len, self._numbers.values())) if len(self._numbers) == 1 else 1
         self._tables = {
             each.name: _TableRows(store, number, accepts[number])
             for number, each in enumerate(plan.inputs)
@@ -142,7 +144,7 @@ class Hosted:
         for late in given.late:
             self.counts[AHEAD if late.reason == "ahead" else LATE] += 1
             self._results.late(late, self._take)
-        self.counts[DROPPED] += given.dropped
+        self.counts[DROPPED] += given.dropped // self._times
         self._bury(given.refused, raws, now_at)
         self.counts.update(given.counts)
 

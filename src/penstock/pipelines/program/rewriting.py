@@ -59,25 +59,38 @@ class PlanEditor:
         return self.frame(logical.Project(self._seq(listed), plan))
 
     def replaced(
-        self, plan: Any, rows_of: Callable[[int, str], DataFrame | None], *, first: int = 0
+        self,
+        plan: Any,
+        rows_of: Callable[[int, str], DataFrame | None],
+        *,
+        first: int = 0,
+        hints: bool = True,
     ) -> Any:
         """Return a plan with the rows of these frames for its inputs; None leaves one as it is.
 
         ``rows_of`` gets the number of an input, counted from ``first``, and its alias. The columns
-        of a frame are taken by their names.
+        of a frame are taken by their names. Without ``hints`` those about what was replaced, such
+        as to broadcast it, are left out.
         """
-        return self._replaced(plan, rows_of, iter(range(first, first + _MOST)))
+        return self._replaced(plan, rows_of, iter(range(first, first + _MOST)), hints=hints)
 
     def _replaced(
-        self, node: Any, rows_of: Callable[[int, str], DataFrame | None], numbers: Iterator[int]
+        self,
+        node: Any,
+        rows_of: Callable[[int, str], DataFrame | None],
+        numbers: Iterator[int],
+        *,
+        hints: bool,
     ) -> Any:
         if is_input(node, self._inputs):
             found = rows_of(next(numbers), node.alias())
             return node if found is None else self._fed(node, found)
         before = several(node.children())
-        after = [self._replaced(each, rows_of, numbers) for each in before]
+        after = [self._replaced(each, rows_of, numbers, hints=hints) for each in before]
         if all(one is other for one, other in zip(before, after, strict=True)):
             return node
+        if not hints and node.nodeName() == "ResolvedHint":
+            return after[0]
         return node.withNewChildren(self._seq(after))
 
     def _fed(self, node: Any, rows: DataFrame) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-__all__ = ["is_input", "repeats_alike", "several", "state_aspects", "steps_behind"]
+__all__ = ["is_input", "keeps_state", "repeats_alike", "several", "state_aspects", "steps_behind"]
 
 _SECOND = 1_000_000
 _KINDS = {
@@ -84,13 +84,14 @@ def _operators(node: Any, inputs: Sequence[str]) -> Iterator[Any]:
     """Yield the operators with state, from the output down to the inputs."""
     if is_input(node, inputs):
         return
-    if _keeps_state(node):
+    if keeps_state(node):
         yield node
     for child in several(node.children()):
         yield from _operators(child, inputs)
 
 
-def _keeps_state(node: Any) -> bool:
+def keeps_state(node: Any) -> bool:
+    """Return whether a node of a stream's plan has state."""
     if node.nodeName() not in _KINDS or not node.isStreaming():
         return False
     if node.nodeName() == "Join":
@@ -126,7 +127,7 @@ def _feeding(node: Any, inputs: Sequence[str]) -> Iterator[str]:
     if is_input(node, inputs):
         yield f"reads {node.alias()}"
         return
-    if _keeps_state(node):
+    if keeps_state(node):
         yield f"what the {_KINDS[node.nodeName()]} gives"
         return
     name = node.nodeName()

@@ -151,15 +151,15 @@ class OnceSink:
         first = not self._run
         if first:
             self._begin(spark, batch)
-        if self._done_before(batch):
-            # The plan is run for its state alone.
-            rows.mapInArrow(_drained, f"{SECONDS} double").collect()
-            return
         given = ComputedBatch(rows=rows, tasks=self._tasks)
         if self._compute is not None:
             given = self._compute(rows, batch)
         try:
-            self._commit(spark, given, batch, first=first)
+            if self._done_before(batch):
+                # The plan is run for its state alone.
+                given.rows.mapInArrow(_drained, f"{SECONDS} double").collect()
+            else:
+                self._commit(spark, given, batch, first=first)
         finally:
             given.release()
 
