@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from penstock import serving
+from penstock import services, serving
 from penstock.backbone.client.connection import Connection
 from penstock.backbone.site import Site
 from penstock.core.graph.graph import Graph
-from penstock.core.settings.settings import ServingSettings, Settings
+from penstock.core.settings.settings import ServiceSettings, ServingSettings, Settings
 from penstock.core.status.report import PartReport
 from penstock.machine.places import Places
 
@@ -54,6 +54,10 @@ class Door:
     token: str = ""
     readings: str = ""
     notes: str = ""
+    words: str = ""
+    rows: str = ""
+    values: str = ""
+    at_least: str = ""
 
     def request(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -125,3 +129,22 @@ def open_door(
         assert not thread.is_alive(), "the gateway did not stop"
     if failed:
         raise failed[0]
+
+
+@contextmanager
+def working(
+    graph: Graph, kafka: Connection, home: Path, name: str = "count", **settings: Any
+) -> Iterator[None]:
+    """Run the service in a thread, as a process of its own would."""
+    stop = threading.Event()
+    given = Settings(services=ServiceSettings(**settings), serving=ServingSettings(port=0))
+    site = Site(
+        settings=given, places=Places(home), connection=kafka, stop=stop, report=lambda _: None
+    )
+    thread = threading.Thread(target=services.run, args=(graph, [name], site), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(LIMIT_SECONDS)

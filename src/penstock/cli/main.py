@@ -53,6 +53,7 @@ VERBS = {
     "query": Verb("log.query", "run SQL over streams, tables and the lake"),
     "lake": Verb("log.lake", "show and maintain lake tables"),
     "topics": Verb("log.topics", "show, read and write topics"),
+    "state": Verb("log.state", "show the state of running services"),
     "groups": Verb("log.groups", "show consumer groups and their lag"),
     "dead-letters": Verb("log.deadletters", "show dead letters: what could not be used, and why"),
     "config": Verb("machine.config", "show the settings and where they came from"),

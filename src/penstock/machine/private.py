@@ -11,7 +11,20 @@ OWNER_ONLY = 0o077
 
 _DIRECTORY, _FILE = 0o700, 0o600
 _OURS = frozenset(
-    {"broker", "checkpoints", "dev", "lake", "logs", "runs", "spark", "state", ".gitignore"}
+    {
+        *(
+            "broker",
+            "checkpoints",
+            "dev",
+            "lake",
+            "logs",
+            "runs",
+            "serving.secret",
+            "spark",
+            "state",
+        ),
+        ".gitignore",
+    }
 )
 _OURS_BEGIN = ("rebuild-", "node-", "broker.json", "start.lock", ".")
 

@@ -12,6 +12,7 @@ from penstock.core.graph.graph import Graph
 from penstock.core.graph.lookup import find_part
 from penstock.core.graph.parts import Service
 from penstock.core.settings.settings import ServiceSettings
+from penstock.services.door import StateDoor
 from penstock.services.worker.reporter import Reporter
 from penstock.services.worker.stalls import STOP_GRACE, stuck_error
 from penstock.services.worker.worker import Worker
@@ -28,10 +29,24 @@ def run_services(graph: Graph, names: Sequence[str], site: Site) -> None:
     StuckError where one does not stop: its thread is left behind at work, and the process has to
     end for it to end.
     """
+    services = [find_part(graph, name, Service) for name in names]
+    if not any(service.keeps_state for service in services):
+        _run_all(graph, services, site)
+        return
+    with StateDoor(site) as door:
+        named = site.connection.named(door.client_name)
+        _run_all(graph, services, replace(site, connection=named), door=door)
+
+
+def _run_all(
+    graph: Graph, services: Sequence[Service], site: Site, *, door: StateDoor | None = None
+) -> None:
     ended = threading.Event()
     inside = replace(site, stop=ended)
-    services = [find_part(graph, name, Service) for name in names]
     workers = [Worker(graph, service, inside) for service in services]
+    if door is not None:
+        pairs = zip(services, workers, strict=True)
+        door.attend({service.name: (service, worker) for service, worker in pairs})
     executor = ThreadPoolExecutor(max(1, len(services)), thread_name_prefix="service")
     running = {
         executor.submit(_run, worker, service, inside): worker

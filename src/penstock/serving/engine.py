@@ -18,13 +18,17 @@ from penstock.core.graph.graph import Graph
 from penstock.core.graph.lookup import find_part
 from penstock.core.settings.settings import ServingSettings
 from penstock.errors import PenstockError, TransientError
+from penstock.machine.peers.secret import shared_secret
 from penstock.serving.application import make_routes, with_origins
 from penstock.serving.describe.openapi import openapi_document
 from penstock.serving.http.callers import Callers
 from penstock.serving.http.guard import Guard
 from penstock.serving.http.protocol import ConnectionLimits, bounded_protocol
 from penstock.serving.listening import address_of, listen, require_safe
+from penstock.serving.lookups.routes import LookupRoutes
+from penstock.serving.lookups.tables import TableView
 from penstock.serving.meter import Meter
+from penstock.serving.owners import Owners
 from penstock.serving.records.intake import Intake
 from penstock.serving.records.once import Transactions
 from penstock.serving.records.routes import RecordRoutes
@@ -78,15 +82,20 @@ class _Running:
         self._producer: AcknowledgingProducer | None = None
         self._records: RecordRoutes | None = None
         self._transactions: Transactions | None = None
+        self._owners: Owners | None = None
+        self._views: dict[str, TableView] = {}
 
     async def serve(self, listening: Any) -> None:
         """Serve until the gateway is to stop, then let the requests under way end."""
         routes = self._begin_records() if self._gateway.takes else []
+        routes += self._begin_lookups() if self._gateway.shows else []
         server = uvicorn.Server(self._config(routes))
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._watch(server))
             await server.serve(sockets=[listening])
             self._ended = True
+        if self._owners is not None:
+            await self._owners.aclose()
         await asyncio.to_thread(self._close)
 
     def _begin_records(self) -> list[BaseRoute]:
@@ -113,6 +122,27 @@ class _Running:
             meter=self._meter,
         )
         return [Route("/v1/streams/{name}/records", self._records.post, methods=["POST"])]
+
+    def _begin_lookups(self) -> list[BaseRoute]:
+        site, settings = self._site, self._settings
+        secret = shared_secret(settings, site.places.home)
+        self._owners = Owners(self._graph.app, site.connection.within(_MOMENT), secret)
+        self._views = {
+            table.name: TableView(
+                site.connection, table.topic.name, most_bytes=settings.table_bytes
+            )
+            for table in self._gateway.tables
+        }
+        for view in self._views.values():
+            view.start()
+        lookups = LookupRoutes(self._gateway, settings, owners=self._owners, views=self._views)
+        rows, values = "/v1/tables/{name}/rows", "/v1/states/{service}/{state}/values"
+        return [
+            Route(rows, lookups.scan_rows, methods=["GET"]),
+            Route(rows + "/{key:path}", lookups.get_row, methods=["GET"]),
+            Route(values, lookups.scan_values, methods=["GET"]),
+            Route(values + "/{key:path}", lookups.get_value, methods=["GET"]),
+        ]
 
     def _config(self, routes: list[BaseRoute]) -> uvicorn.Config:
         settings = self._settings
@@ -169,6 +199,8 @@ class _Running:
             trouble = away or trouble
             if not away:
                 trouble = await self._learn_partitions(self._producer) or trouble
+        for name, view in self._views.items():
+            trouble = trouble or (f"table {name}: {view.trouble}" if view.trouble else "")
         if trouble:
             self._meter.degraded(trouble)
         else:
@@ -205,6 +237,8 @@ class _Running:
                 self._producer.close(timedelta(seconds=_STOP_SECONDS))
         if self._transactions is not None:
             self._transactions.close()
+        for view in self._views.values():
+            view.close()
 
 
 def _listed(text: str) -> list[str]:

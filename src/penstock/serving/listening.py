@@ -1,29 +1,19 @@
 """Where a gateway listens: checked before anything is opened."""
 
-import ipaddress
 import socket
 from pathlib import Path
 
+from penstock.core.asking.where import is_loopback
 from penstock.core.graph.gateway import Gateway
 from penstock.core.graph.graph import Graph
 from penstock.core.settings.settings import ServingSettings
 from penstock.errors import ConfigurationError
 from penstock.machine.ports import free_ports
 
-__all__ = ["address_of", "is_loopback", "listen", "require_safe"]
+__all__ = ["address_of", "listen", "require_safe"]
 
 _ATTEMPTS = 5
 _BACKLOG = 512
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches an address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def require_safe(settings: ServingSettings) -> None:

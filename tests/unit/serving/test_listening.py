@@ -3,10 +3,11 @@
 import pytest
 
 from penstock import App, record
+from penstock.core.asking.where import is_loopback
 from penstock.core.settings.settings import ServingSettings
 from penstock.errors import ConfigurationError
 from penstock.machine.ports import free_ports
-from penstock.serving.listening import address_of, is_loopback, listen, require_safe
+from penstock.serving.listening import address_of, listen, require_safe
 
 
 @record(key="device")

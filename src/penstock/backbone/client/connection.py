@@ -29,6 +29,8 @@ class Connection:
 
     bootstrap: str
     settings: KafkaSettings
+    client_id: str = "penstock"
+    """What the cluster, and whoever asks it for the members of a group, calls these clients."""
 
     def __post_init__(self) -> None:
         if problems := _problems(self.settings):
@@ -43,12 +45,16 @@ class Connection:
         """Return the connection with this time-out for its calls."""
         return replace(self, settings=replace(self.settings, request_timeout=limit))
 
+    def named(self, client_id: str) -> Self:
+        """Return the connection whose clients have this name."""
+        return replace(self, client_id=client_id)
+
     def client_config(self) -> dict[str, Any]:
         """Return the configuration of a librdkafka client; it holds the secrets in clear."""
         settings = self.settings
         config = {
             "bootstrap.servers": self.bootstrap,
-            "client.id": "penstock",
+            "client.id": self.client_id,
             "security.protocol": settings.security_protocol,
             "socket.timeout.ms": round(settings.request_timeout.total_seconds() * 1000),
             "reconnect.backoff.max.ms": _RECONNECT_LIMIT_MS,

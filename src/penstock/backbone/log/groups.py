@@ -90,6 +90,11 @@ class Groups:
             hint="penstock groups",
         )
 
+    def members(self, name: str) -> tuple[GroupMember, ...]:
+        """Return the members of a group with what they have; none: there is no such group now."""
+        states = self._describe([name])
+        return states[0].members if states else ()
+
     def lag(self, name: str) -> dict[Partition, Lag]:
         """Return how far a group is behind, in every partition it has committed an offset for.
 

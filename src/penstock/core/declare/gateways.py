@@ -5,10 +5,11 @@ from datetime import timedelta
 from typing import Any
 
 from penstock.core.declare.declarations import Declarations
-from penstock.core.graph.data import Stream
+from penstock.core.graph.data import Stream, Table
 from penstock.core.graph.gateway import REMEMBERS, Gateway
+from penstock.core.graph.parts import Service
 from penstock.core.options import Options
-from penstock.core.place import caller
+from penstock.core.place import caller, did_you_mean
 from penstock.errors import Place, Problem
 
 __all__ = ["DeclaresGateways"]
@@ -24,30 +25,34 @@ class DeclaresGateways:
         name: str,
         *,
         takes: Stream[Any] | tuple[Stream[Any], ...] = (),
+        shows: Table[Any] | Service | tuple[Table[Any] | Service, ...] = (),
         roles: Mapping[str, tuple[Any, ...]] | None = None,
         remembers: str | timedelta = REMEMBERS,
     ) -> Gateway:
-        """Declare a door over HTTP, through which records come onto streams.
+        """Declare a door over HTTP: records in, and questions to tables and states out.
 
-        A record that was acknowledged is on the log. Several processes of a gateway can run beside
-        each other. Where it listens, and the tokens of callers, are settings.
+        A record that was acknowledged is on the log. Any process of the gateway answers for all
+        partitions: it asks the workers that own them. Where it listens, and the tokens of callers,
+        are settings.
 
         Args:
             name: The name of the gateway; the requests that it remembers belong to it.
             takes: The stream, or the streams in a tuple, that it takes records for.
+            shows: The tables whose rows it shows, and the services whose states it shows.
             roles: For each role what it may use: ``{"meter": (readings,)}``. Without roles, whoever
                 has a token may use everything.
             remembers: How long a request with an ``Idempotency-Key`` is not done twice (24 h).
 
         Examples:
-            >>> app.gateway("door", takes=readings).summary
-            'gateway, takes readings'
+            >>> app.gateway("door", takes=readings, shows=hot).summary
+            'gateway, takes readings, shows hot'
         """
         place = caller()
         options = self._declared.options("gateway", name, place)
         gateway = Gateway(
             name=options.name(name),
             takes=self._streams(name, takes, place),
+            shows=self._shown(name, shows, place),
             roles=_roles(roles, options),
             remembers=options.span("remembers", remembers, REMEMBERS),
             place=place,
@@ -65,6 +70,23 @@ class DeclaresGateways:
             text = f"{name} takes records for {each.name!r}, which is a {each.kind}"
             hint = "take them for a stream, and let a service fill the table"
             self._declared.problems.append(Problem("gateway.takes", text, hint, place))
+        return tuple(kept)
+
+    def _shown(
+        self, name: str, given: Any, place: Place | None
+    ) -> tuple[Table[Any] | Service, ...]:
+        """Return the tables and services; report everything else."""
+        kept: list[Table[Any] | Service] = []
+        known = [data.name for data in self._declared.data if isinstance(data, Table)]
+        known += [part.name for part in self._declared.parts if isinstance(part, Service)]
+        for each in given if isinstance(given, tuple | list) else (given,):
+            if isinstance(each, Table | Service):
+                kept.append(each)
+                continue
+            shown = getattr(each, "name", each)
+            text = f"{name} shows {shown!r}, which is neither a table nor a service"
+            hint = did_you_mean(str(shown), known)
+            self._declared.problems.append(Problem("gateway.shows", text, hint, place))
         return tuple(kept)
 
 

@@ -1,4 +1,4 @@
-"""A gateway, as a value: a door over HTTP."""
+"""A gateway, as a value: one door over HTTP for records in and questions out."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal
 
-from penstock.core.graph.data import Data, Stream
-from penstock.core.graph.parts import Part
+from penstock.core.graph.data import Data, Stream, Table
+from penstock.core.graph.parts import Part, Service
 from penstock.core.topic import TopicSpec
 from penstock.errors import Place
 
@@ -22,11 +22,13 @@ REQUEST_SLOTS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gateway(Part):
-    """Takes records for streams over HTTP."""
+    """Takes records for streams over HTTP, and answers for tables and the states of services."""
 
     name: str
     takes: tuple[Stream[Any], ...] = ()
     """The streams it takes records for."""
+    shows: tuple[Table[Any] | Service, ...] = ()
+    """The tables it answers for, and the services whose states it answers for."""
     roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     """Roles to the names of what they may use; without any, every caller may use everything."""
     remembers: timedelta = REMEMBERS
@@ -34,9 +36,19 @@ class Gateway(Part):
     kind: Literal["gateway"] = field(default="gateway", init=False)
 
     @property
+    def inputs(self) -> tuple[Data, ...]:
+        """Return the tables it shows."""
+        return self.tables
+
+    @property
     def outputs(self) -> tuple[Data, ...]:
         """Return the streams it takes records for."""
         return self.takes
+
+    @property
+    def feedback(self) -> tuple[str, ...]:
+        """Return all it writes: none of that comes from what it reads, so there is no cycle."""
+        return tuple(data.name for data in self.takes) if self.shows else ()
 
     @property
     def from_outside(self) -> bool:
@@ -44,10 +56,27 @@ class Gateway(Part):
         return True
 
     @property
+    def tables(self) -> tuple[Table[Any], ...]:
+        """Return the tables among what it shows."""
+        return tuple(each for each in self.shows if isinstance(each, Table))
+
+    @property
+    def services(self) -> tuple[Service, ...]:
+        """Return the services among what it shows."""
+        return tuple(each for each in self.shows if isinstance(each, Service))
+
+    @property
     def summary(self) -> str:
-        """What it is: ``gateway, takes readings``."""
-        names = [data.name for data in self.takes]
-        return f"{self.kind}, takes {' and '.join(names)}" if names else self.kind
+        """What it is: ``gateway, takes lines, shows counts, state of count``."""
+        parts: list[str] = [self.kind]
+        for word, names in (
+            ("takes", [data.name for data in self.takes]),
+            ("shows", [data.name for data in self.tables]),
+            ("state of", [service.name for service in self.services]),
+        ):
+            if names:
+                parts.append(f"{word} {' and '.join(names)}")
+        return ", ".join(parts)
 
     def may(self, role: str, name: str) -> bool:
         """Return whether a role may use something."""

@@ -18,7 +18,7 @@ def gateway_problems(graph: Graph) -> Iterator[Problem]:
     """Yield every problem of every gateway."""
     for part in graph.parts:
         if isinstance(part, Gateway):
-            yield from _uses(part)
+            yield from _uses(graph, part)
             yield from _roles(part)
             if part.remembers < LEAST_REMEMBERED:
                 text = f"gateway {part.name!r} remembers requests for {part.remembers}"
@@ -26,17 +26,26 @@ def gateway_problems(graph: Graph) -> Iterator[Problem]:
                 yield Problem("gateway.remembers", text, hint, part.place)
 
 
-def _uses(gateway: Gateway) -> Iterator[Problem]:
-    if not gateway.takes:
-        text = f"gateway {gateway.name!r} takes nothing"
-        yield Problem("gateway.empty", text, "takes=a stream", gateway.place)
+def _uses(graph: Graph, gateway: Gateway) -> Iterator[Problem]:
+    if not gateway.takes and not gateway.shows:
+        text = f"gateway {gateway.name!r} takes nothing and shows nothing"
+        yield Problem("gateway.empty", text, "takes=a stream, shows=a table", gateway.place)
+    for service in gateway.services:
+        if graph.part(service.name) != service:
+            text = f"gateway {gateway.name!r} shows {service.name!r}, which is not in {graph.app!r}"
+            hint = did_you_mean(service.name, [part.name for part in graph.parts])
+            yield Problem("part.undeclared", text, hint, gateway.place)
+        elif not service.states:
+            text = f"gateway {gateway.name!r} shows {service.name!r}, which keeps no state"
+            hint = "show the table that it writes"
+            yield Problem("gateway.shows", text, hint, gateway.place)
 
 
 def _roles(gateway: Gateway) -> Iterator[Problem]:
-    known = [each.name for each in gateway.takes]
+    known = [each.name for each in (*gateway.takes, *gateway.shows)]
     for role, names in gateway.roles.items():
         for name in names:
             if name not in known:
                 text = f"gateway {gateway.name!r}: role {role!r} names {name!r}"
-                hint = f"what the gateway takes: {did_you_mean(name, known)}"
+                hint = f"what the gateway takes or shows: {did_you_mean(name, known)}"
                 yield Problem("gateway.roles", text, hint, gateway.place)

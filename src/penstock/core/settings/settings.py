@@ -215,6 +215,18 @@ class ServingSettings:
     remembered_requests: int = _setting(
         1_000_000, "the most idempotency keys that are remembered; more are refused"
     )
+    rows: int = _setting(1000, "the most rows in one answer")
+    answer_bytes: int = _setting(8 << 20, "the most bytes of rows in one answer")
+    table_bytes: int = _setting(256 << 20, "the most memory for the rows of one table")
+    wait_limit: timedelta = _setting(
+        timedelta(seconds=10), "how long a question may wait for the offsets that it names"
+    )
+    state_host: str = _setting(
+        "127.0.0.1", "the address on which workers answer for their state, to gateways only"
+    )
+    secret: Secret = _setting(
+        Secret(""), "what gateways and workers know of each other; empty: a file below home"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -121,6 +121,11 @@ class Committed:
         self._positions: Offsets | None = None
         self._cuts: set[Cut] = set()
 
+    @property
+    def positions(self) -> Offsets | None:
+        """Return how far the last commit was in each input; None: the task does not run here."""
+        return self._positions
+
     def settle(self, positions: Offsets, settle: Callable[[], None]) -> None:
         """Let a commit become visible, all of it at once, with where it left the inputs."""
         with self._lock:
@@ -232,6 +237,10 @@ class Cut:
             value = readable.gather([*found], self._clock())
             if key is not None and value is not ABSENT:
                 yield key, value
+
+    def length_first(self, state: str) -> bool:
+        """Return whether a scan gives the keys of a state by their length first."""
+        return self._state(state).places(b"")[1]
 
     def close(self) -> None:
         """Let go; what is asked afterwards is refused."""

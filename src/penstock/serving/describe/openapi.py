@@ -3,9 +3,10 @@
 from typing import Any
 
 from penstock import __version__
-from penstock.core.graph.data import Stream
+from penstock.core.graph.data import Stream, Table
 from penstock.core.graph.gateway import Gateway
 from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import Service
 from penstock.serving.describe.jsonschema import schema_document
 from penstock.serving.http.bodies import JSON, NDJSON
 from penstock.serving.http.problems import CONTENT_TYPE
@@ -63,6 +64,11 @@ def openapi_document(graph: Graph, gateway: Gateway, *, secured: bool) -> dict[s
     for stream in gateway.takes:
         schemas[stream.name] = schema_document(stream.record.schema)
         paths[f"/v1/streams/{stream.name}/records"] = {"post": _post(stream)}
+    for table in gateway.tables:
+        schemas[table.name] = schema_document(table.record.schema, closed=False)
+        paths |= _table_paths(table)
+    for service in gateway.services:
+        paths |= _state_paths(service)
     document: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {"title": f"{graph.app}: {gateway.name}", "version": __version__},
@@ -131,6 +137,106 @@ def _post(stream: Stream[Any]) -> dict[str, Any]:
             ),
         },
     }
+
+
+def _table_paths(table: Table[Any]) -> dict[str, Any]:
+    base = f"/v1/tables/{table.name}/rows"
+    row = {"$ref": f"{_REF}{table.name}"}
+    return {
+        f"{base}/{{key}}": {"get": _get(f"row_{table.name}", f"A row of {table.name}", row)},
+        base: {"get": _scan(f"rows_{table.name}", f"Rows of {table.name}, by key", row)},
+    }
+
+
+def _state_paths(service: Service) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in (state.name for state in service.states):
+        base = f"/v1/states/{service.name}/{name}/values"
+        found[f"{base}/{{key}}"] = {
+            "get": _get(f"value_{service.name}_{name}", f"{name} of a key of {service.name}", {})
+        }
+        found[base] = {
+            "get": _scan(f"values_{service.name}_{name}", f"{name} of {service.name}, by key", {})
+        }
+    return found
+
+
+_ABOUT = {
+    "positions": {"type": "object"},
+    "stale_seconds": {"type": "number"},
+}
+
+
+def _get(operation: str, summary: str, value: dict[str, Any]) -> dict[str, Any]:
+    schema = {
+        "type": "object",
+        "properties": {"key": {"type": "string"}, "value": value, **_ABOUT},
+        "required": ["key", "value", "positions", "stale_seconds"],
+    }
+    return {
+        "operationId": operation,
+        "summary": summary,
+        "parameters": [
+            {
+                "name": "key",
+                "in": "path",
+                "required": True,
+                "schema": {"type": "string", "minLength": 1},
+            },
+            *_FRESHNESS,
+        ],
+        "responses": {
+            "200": {"description": "what it has", "content": {JSON: {"schema": schema}}},
+            **_problems("400", "401", "403", "404", "405", "421", "429", "503"),
+        },
+    }
+
+
+def _scan(operation: str, summary: str, value: dict[str, Any]) -> dict[str, Any]:
+    row = {"type": "object", "properties": {"key": {"type": "string"}, "value": value}}
+    schema = {
+        "type": "object",
+        "properties": {
+            "rows": {"type": "array", "items": row},
+            "next": {"type": ["string", "null"]},
+            **_ABOUT,
+        },
+        "required": ["rows", "next", "positions", "stale_seconds"],
+    }
+    texts = [("prefix", "keys that begin so"), ("from", "this key and those behind it")]
+    texts += [("to", "only keys before this one"), ("after", "`next` of the answer before")]
+    return {
+        "operationId": operation,
+        "summary": summary,
+        "parameters": [
+            *(
+                {"name": name, "in": "query", "schema": {"type": "string"}, "description": text}
+                for name, text in texts
+            ),
+            {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 1}},
+            *_FRESHNESS,
+        ],
+        "responses": {
+            "200": {"description": "the rows, by key", "content": {JSON: {"schema": schema}}},
+            **_problems("400", "401", "403", "404", "405", "421", "429", "503"),
+        },
+    }
+
+
+_FRESHNESS = (
+    {
+        "name": "at_least",
+        "in": "query",
+        "schema": {"type": "string"},
+        "description": "wait for these offsets: TOPIC:PARTITION:OFFSET, several with commas",
+    },
+    {
+        "name": "max_stale",
+        "in": "query",
+        "schema": {"type": "string"},
+        "description": "refuse an answer that is staler than this: 500ms, 2s",
+    },
+)
 
 
 def _problems(*codes: str) -> dict[str, Any]:

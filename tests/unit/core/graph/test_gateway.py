@@ -42,10 +42,10 @@ def codes(graph):
     return [problem.code for problem in check(graph)]
 
 
-def test_a_gateway_is_drawn_and_checked_as_any_part():
-    graph = declared(takes=("words",))
+def test_a_gateway_that_feeds_what_fills_what_it_shows_is_no_cycle():
+    graph = declared(takes=("words",), shows=("counts", "count"))
     assert codes(graph) == []
-    assert graph.part("door").summary == "gateway, takes words"
+    assert graph.part("door").summary == "gateway, takes words, shows counts, state of count"
     assert "door" in draw_text(graph)
     assert ":::gateway" in draw_mermaid(graph)
 
@@ -54,10 +54,15 @@ def test_a_gateway_remembers_requests_on_a_topic_of_its_own():
     graph = declared(takes=("words",))
     assert "shop.door.requests" in [topic.name for topic in graph.topics()]
     assert codes(graph) == []
+    assert "shop.door.requests" not in [
+        topic.name for topic in declared(shows=("counts",)).topics()
+    ]
 
 
 def test_everything_that_is_wrong_with_a_gateway_is_told():
     assert codes(declared()) == ["gateway.empty"]
     assert codes(declared(takes=("counts",))) == ["gateway.takes", "gateway.empty"]
+    assert codes(declared(shows=("look",))) == ["gateway.shows"]
+    assert codes(declared(shows=("words", "counts"))) == ["gateway.shows"]
     assert codes(declared(takes=("words",), remembers="1s")) == ["gateway.remembers"]
     assert codes(declared(takes=("words",), roles={"reader": ("count",)})) == ["gateway.roles"]

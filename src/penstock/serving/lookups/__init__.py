@@ -1,0 +1,1 @@
+"""Questions out: rows of tables and values of states, each with its position and its age."""

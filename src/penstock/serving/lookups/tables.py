@@ -1,0 +1,177 @@
+"""A table as a gateway has it: every row in memory, following its topic.
+
+Rows come one after the other, as they stand on the log: those of one commit of a service may be
+seen one by one. The states of services are read in cuts, which show whole commits.
+"""
+
+import bisect
+import logging
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from time import monotonic
+
+from penstock.backbone.client.connection import Connection
+from penstock.backbone.log.follower import Follower
+from penstock.core.backoff import Backoff
+from penstock.errors import PenstockError
+
+__all__ = ["ROW_BYTES", "Page", "TableView"]
+
+LOG = logging.getLogger("penstock.serving")
+ROW_BYTES = 200
+"""What a row costs beside its key and its value, about."""
+_TAKE_SECONDS = 0.1
+_TIDY_KEYS = 1000
+_BACKOFF = Backoff(timedelta(milliseconds=200), timedelta(seconds=5))
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some rows in the order of their keys; ``more``: there are further ones."""
+
+    rows: list[tuple[bytes, bytes]]
+    more: bool
+
+
+class TableView:
+    """Follows a table from a thread of its own; any thread may read.
+
+    ``trouble`` is why it does not answer; empty: it does. It takes at most ``most_bytes``, beyond
+    which it answers no more.
+    """
+
+    def __init__(self, connection: Connection, topic: str, *, most_bytes: int) -> None:
+        self._connection = connection
+        self._topic = topic
+        self._most = most_bytes
+        self._lock = threading.Lock()
+        self._rows: dict[bytes, bytes] = {}
+        self._keys: list[bytes] = []
+        """The keys in order, some of which are gone; those of ``_fresh`` are not among them."""
+        self._fresh: set[bytes] = set()
+        self._gone = 0
+        self._size = 0
+        self._follower: Follower | None = None
+        self._stop = threading.Event()
+        self.trouble = "the table is being read"
+        self._thread = threading.Thread(target=self._run, name=f"table-{topic}", daemon=True)
+
+    def start(self) -> None:
+        """Begin to read."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End."""
+        self._stop.set()
+        self._thread.join()
+
+    def __len__(self) -> int:
+        """Return how many rows there are."""
+        return len(self._rows)
+
+    @property
+    def positions(self) -> dict[int, int]:
+        """For each partition the next offset: everything before it is here."""
+        return {} if self._follower is None else dict(self._follower.positions)
+
+    @property
+    def stale_seconds(self) -> float | None:
+        """How old the rows may be; None: not known."""
+        return None if self._follower is None else self._follower.stale_seconds
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the row of a key, None where there is none."""
+        return self._rows.get(key)
+
+    def page(self, *, prefix: bytes, start: bytes, end: bytes | None, rows: int, size: int) -> Page:
+        """Return the rows of keys in their order, from ``start`` on, as many as fit."""
+        found: list[tuple[bytes, bytes]] = []
+        held, last = 0, None
+        with self._lock:
+            for key in self._keys_from(max(prefix, start)):
+                if not key.startswith(prefix) or (end is not None and key >= end):
+                    break
+                value = self._rows.get(key)
+                if value is None or key == last:  # it is gone, or was gone for a while
+                    continue
+                last = key
+                held += len(key) + len(value)
+                if found and (len(found) == rows or held > size):
+                    return Page(found, more=True)
+                found.append((key, value))
+        return Page(found, more=False)
+
+    def _keys_from(self, start: bytes) -> Iterator[bytes]:
+        if self._fresh:
+            # Two runs, each in order: that takes time that grows with the keys, and no faster.
+            self._keys += sorted(self._fresh)
+            self._keys.sort()
+            self._fresh.clear()
+        at = bisect.bisect_left(self._keys, start)
+        for index in range(at, len(self._keys)):
+            yield self._keys[index]
+
+    def _run(self) -> None:
+        delays = _BACKOFF.delays()
+        while not self._stop.is_set():
+            began = monotonic()
+            try:
+                self._follow()
+            except PenstockError as error:
+                self.trouble = error.message
+                LOG.info("the table %s is read anew: %s", self._topic, error.message)
+            if _BACKOFF.is_over(monotonic() - began):
+                delays = _BACKOFF.delays()
+            self._stop.wait(next(delays))
+
+    def _follow(self) -> None:
+        """Read from the beginning until the end, or until something fails."""
+        follower = Follower(self._connection, self._topic)
+        try:
+            self._reset(follower)
+            while not self._stop.is_set():
+                records = follower.take(_TAKE_SECONDS)
+                if records:
+                    with self._lock:
+                        for record in records:
+                            self._put(record.key() or b"", record.value())
+                        self._tidy()
+                if self._size > self._most:
+                    self._reset(follower)
+                    self.trouble = f"the table has more than {self._most} bytes"
+                    self._stop.wait()
+                elif self.trouble and follower.stale_seconds is not None:
+                    self.trouble = ""
+        finally:
+            follower.close()
+
+    def _reset(self, follower: Follower) -> None:
+        with self._lock:
+            self._rows, self._keys, self._fresh = {}, [], set()
+            self._gone = self._size = 0
+            self._follower = follower
+            self.trouble = "the table is being read"
+
+    def _put(self, key: bytes, value: bytes | None) -> None:
+        before = self._rows.get(key)
+        if value is None:
+            if before is not None:
+                del self._rows[key]
+                self._gone += key not in self._fresh
+                self._fresh.discard(key)
+                self._size -= len(key) + len(before) + ROW_BYTES
+            return
+        self._rows[key] = value
+        if before is None:
+            self._fresh.add(key)
+            self._size += len(key) + len(value) + ROW_BYTES
+        else:
+            self._size += len(value) - len(before)
+
+    def _tidy(self) -> None:
+        """Forget the places of keys that are gone, before they are most of them."""
+        if self._gone > len(self._rows) + _TIDY_KEYS:
+            self._keys = sorted(set(self._rows) - self._fresh)
+            self._gone = 0

@@ -1,0 +1,175 @@
+"""Asks the workers that own the state: any process of a gateway answers for all of them.
+
+Who owns a task is what its group says: each member's name tells where its process answers, and its
+assignment which partitions it has. The group is asked when nothing is known, when it is a while
+ago, and when an owner says that a task has moved. What cannot be answered now is a TransientError.
+"""
+
+import asyncio
+import random
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from time import monotonic
+
+from penstock.backbone.client.connection import Connection
+from penstock.backbone.log.groups import Groups
+from penstock.backbone.topics.topics import Topics
+from penstock.core.asking.questions import (
+    Answer,
+    Question,
+    Refused,
+    Rows,
+    decode_answer,
+    encode_question,
+)
+from penstock.core.asking.where import address_in
+from penstock.core.graph.parts import Service
+from penstock.core.partitioner import partition_of
+from penstock.errors import ConfigurationError, PenstockError, TransientError
+from penstock.machine.peers.visitor import Visitor
+
+__all__ = ["Owners", "Routes"]
+
+_FRESH_SECONDS = 5.0
+"""How long what a group said is believed."""
+_AGAIN_SECONDS = 0.2
+"""How soon a group is asked again, at the earliest; and a question that found nobody."""
+_ATTEMPTS = 6
+_ANSWER_SECONDS = 10.0
+_MOVED = frozenset({"state.moved", "peer.gone", "peer.slow"})
+
+
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """Where the tasks of a service are, as its group said at a moment."""
+
+    count: int
+    addresses: Mapping[int, str]
+    """Tasks to where their owner answers; one that is moving is not here."""
+    at: float = field(default_factory=monotonic)
+
+
+class Owners:
+    """The owners of all tasks of an application, for one event loop."""
+
+    def __init__(self, app: str, connection: Connection, secret: bytes) -> None:
+        self._app = app
+        self._connection = connection
+        self._secret = secret
+        self._routes: dict[str, Routes] = {}
+        self._asking: dict[str, asyncio.Task[Routes]] = {}
+        self._visitors: dict[str, Visitor] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def task_of(self, service: Service, key: bytes) -> int:
+        """Return the number of the task that has a key."""
+        return partition_of(key, (await self._known(service)).count)
+
+    async def tasks(self, service: Service) -> range:
+        """Return the numbers of all tasks."""
+        return range((await self._known(service)).count)
+
+    async def routes(self, service: Service) -> Routes:
+        """Return where the tasks of a service are, as far as that is known."""
+        return await self._known(service)
+
+    async def ask(self, service: Service, question: Question) -> Rows:
+        """Return the answer of whoever owns the question's task.
+
+        TransientError ``state.moving``: nobody has it now. ``position.behind``: it is not there
+        yet. ConfigurationError: the worker has another secret, or no such state.
+        """
+        payload, why = encode_question(question), ""
+        for attempt in range(_ATTEMPTS):
+            if attempt:
+                # Everybody who asks finds out at the same moment: they must not all come at once.
+                await asyncio.sleep(_AGAIN_SECONDS * (0.5 + random.random()))  # noqa: S311
+            routes = await self._known(service, anew=attempt > 0)
+            address = routes.addresses.get(question.task)
+            if address is None:
+                why = "nobody has its partition now"
+                continue
+            try:
+                answer = await self._asked(address, payload, question.wait_seconds)
+            except TransientError as error:
+                if error.code not in _MOVED:
+                    raise
+                why = error.message
+                continue
+            if isinstance(answer, Rows):
+                return answer
+            if answer.code not in _MOVED:
+                raise _refusal(answer)
+            why = answer.text
+        raise TransientError(
+            f"the state of {service.name} is moving: {why}", code="state.moving", hint="ask again"
+        )
+
+    async def aclose(self) -> None:
+        """Hang up everywhere."""
+        for asking in self._asking.values():
+            asking.cancel()
+        for visitor in self._visitors.values():
+            await visitor.close()
+
+    async def _asked(self, address: str, payload: bytes, wait: float) -> Answer:
+        visitor = self._visitors.get(address)
+        if visitor is None or visitor.gone:
+            async with self._locks.setdefault(address, asyncio.Lock()):
+                visitor = self._visitors.get(address)
+                if visitor is None or visitor.gone:
+                    visitor = await Visitor.connect(address, self._secret)
+                    self._visitors[address] = visitor
+        return decode_answer(await visitor.ask(payload, seconds=_ANSWER_SECONDS + wait))
+
+    async def _known(self, service: Service, *, anew: bool = False) -> Routes:
+        """Return what is known; what is old is asked for behind the answer, or before it."""
+        routes = self._routes.get(service.name)
+        age = monotonic() - routes.at if routes is not None else float("inf")
+        if routes is not None and age < (_AGAIN_SECONDS if anew else _FRESH_SECONDS):
+            return routes
+        asking = self._asking.get(service.name)
+        if asking is None:
+            asking = asyncio.create_task(self._learn(service))
+            self._asking[service.name] = asking
+            asking.add_done_callback(lambda done: self._learnt(service.name, done))
+        if routes is not None and not anew:
+            return routes
+        return await asyncio.shield(asking)
+
+    def _learnt(self, name: str, done: asyncio.Task[Routes]) -> None:
+        self._asking.pop(name, None)
+        if not done.cancelled():
+            done.exception()  # whoever waits for it has it
+
+    async def _learn(self, service: Service) -> Routes:
+        routes = await asyncio.to_thread(self._look, service)
+        self._routes[service.name] = routes
+        gone = set(self._visitors) - {
+            address for each in self._routes.values() for address in each.addresses.values()
+        }
+        for address in gone:
+            with suppress(PenstockError):
+                await self._visitors.pop(address).close()
+        return routes
+
+    def _look(self, service: Service) -> Routes:
+        """Ask the group and the topic; this waits."""
+        topic = service.reads[0].topic.name
+        count = len(Topics(self._connection).ends(topic))
+        addresses: dict[int, str] = {}
+        for member in Groups(self._connection).members(f"{self._app}.{service.name}"):
+            if address := address_in(member.client):
+                addresses |= {number: address for _, number in member.partitions}
+        return Routes(count, addresses)
+
+
+def _refusal(answer: Refused) -> PenstockError:
+    if answer.code in {"state.unknown", "question.unreadable"}:
+        return ConfigurationError(
+            answer.text,
+            code=answer.code,
+            hint="run the gateway and its services from the same version of the application",
+        )
+    return TransientError(answer.text, code=answer.code)
