@@ -162,8 +162,9 @@ def main() -> int:
     cases = json.loads(options.file.read_text(encoding="utf-8"))["cases"]
     chosen = [case for case in cases if options.case is None or options.case in case["id"]]
     make = engines(options.engine)
-    # On a broker a case is mostly waiting; elsewhere they run one after the other.
-    with ThreadPoolExecutor(SIDE_BY_SIDE if options.engine == "service" else 1) as executor:
+    # On a broker and in Spark a case is mostly waiting; elsewhere one runs after the other.
+    waits = options.engine in ("service", "spark")
+    with ThreadPoolExecutor(SIDE_BY_SIDE if waits else 1) as executor:
         outcomes = list(executor.map(lambda case: outcome(case, make), chosen))
     counts: Counter[str] = Counter()
     for case, (became, why) in zip(chosen, outcomes, strict=True):

@@ -16,8 +16,8 @@ from typing import Any, Protocol
 
 from pattern_form import Case, Outcome, differences
 
-ENGINES = ("machine", "driver", "service")
-SIDE_BY_SIDE = ("service",)
+ENGINES = ("machine", "driver", "service", "spark")
+SIDE_BY_SIDE = ("service", "spark")
 """Engines that take all cases at once, and say themselves what went wrong with one."""
 
 
@@ -38,6 +38,10 @@ def make(name: str) -> Engine:
         from pattern_driver import DriverEngine
 
         return DriverEngine()
+    if name == "spark":
+        from pattern_spark import SparkEngine
+
+        return SparkEngine()
     from pattern_service import ServiceEngine
 
     return ServiceEngine()
