@@ -15,12 +15,12 @@ import msgspec
 from penstock.core.joins.output import Output
 from penstock.core.joins.rekey import key_text, keyless
 from penstock.core.keyed.tablerows import TableRows
+from penstock.core.keyed.wakes import Wakes
 from penstock.core.operators.eventtime import OperatorTime
 from penstock.core.operators.operator import Arrival, Given, Refused, Result, Rows
 from penstock.core.panes.bucket import Store
 from penstock.core.panes.packing import decode, encode
-from penstock.core.panes.times import BEGINNING, END
-from penstock.core.panes.waiting import Waiting
+from penstock.core.panes.times import BEGINNING, END, NEVER
 from penstock.errors import DataError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class LookupMachine:
         self._rows = TableRows(
             store, record, tag=b"k", history=right.history, versions=self._versions
         )
-        self._due = Waiting("w", store)
+        self._due = Wakes(store, tag=b"w")
         self._waits: dict[bytes, _Waits] = {}
         self._fresh: set[bytes] = set()
         self._number = self._clock = 0
@@ -68,9 +68,8 @@ class LookupMachine:
             packed, self._number, due, rows = decode(head)
         self._time = OperatorTime(plan.inputs, packed)
         if head is not None:
-            self._due.load(due)
+            self._due.begin(due)
             self._rows.begin(rows, self._since)
-        self._due.now = self._mark
         self._encode = msgspec.msgpack.Encoder().encode
         kept: Any = tuple[bytes, int, plan.class_of(0)]  # type: ignore[misc]
         self._decode = msgspec.msgpack.Decoder(kept).decode
@@ -88,7 +87,7 @@ class LookupMachine:
     @property
     def pending(self) -> bool:
         """Whether records are due to look the table up."""
-        return self._due.is_due(self._mark)
+        return self._due.first <= self._mark
 
     @property
     def _mark(self) -> int:
@@ -140,7 +139,7 @@ class LookupMachine:
     def wakes(self) -> int | None:
         """Return the clock from which on there is work without arrivals; None: never."""
         first = self._due.first
-        return None if first is None or self._whole else self._time.wakes(first, self._clock)
+        return None if first == NEVER or self._whole else self._time.wakes(first, self._clock)
 
     def flush(self) -> None:
         """Write what changed to the store."""
@@ -149,7 +148,7 @@ class LookupMachine:
             self._store.put(_WAITING + name, self._encode(self._waits[name]))
         self._fresh.clear()
         self._due.flush()
-        head = (self._time.pack(), self._number, self._due.slots(), self._rows.slots())
+        head = (self._time.pack(), self._number, self._due.kept(), self._rows.slots())
         self._store.put(_HEAD, encode(head))
 
     def trim(self, most: int) -> None:
@@ -195,7 +194,7 @@ class LookupMachine:
                 continue
             self._time.see(arrival, clock)
             mark = self._mark
-            if self._due.is_due(mark):
+            if self._due.first <= mark:
                 self._give_due(given)
             if arrival.record is not None:
                 self._look_up_each(arrival, given)
@@ -249,27 +248,27 @@ class LookupMachine:
             given.results.append(Result("add", made, time))
 
     def _give_due(self, given: Given) -> None:
-        mark, due = self._mark, list[tuple[int, bytes, _Waits]]()
-        while names := self._due.due(mark):
-            for name in names:
-                waits = self._waits.pop(name, None) or self._stored(name)
-                due.append((waits.time, name, waits))
-                if name in self._fresh:
-                    self._fresh.remove(name)
-                else:
-                    self._store.delete(_WAITING + name)
+        due: list[tuple[int, bytes, _Waits]] = []
+        for _, name in self._due.due(self._mark):
+            waits = self._waits.pop(name, None) or self._stored(name)
+            if waits is None:
+                continue  # it was done before a restart
+            due.append((waits.time, name, waits))
+            if name in self._fresh:
+                self._fresh.remove(name)
+            else:
+                self._store.delete(_WAITING + name)
         due.sort(key=lambda each: each[:2])
         for time, _, (key, _, record) in due:
-            row = (
-                self._rows.as_of(key, time, self._since) if self._versions else self._rows.row(key)
-            )
+            if self._versions:
+                row = self._rows.as_of(key, time, self._since)
+            else:
+                row = self._rows.row(key)
             self._give(record, row, time, given)
 
-    def _stored(self, name: bytes) -> _Waits:
+    def _stored(self, name: bytes) -> _Waits | None:
         found = self._store.get(_WAITING + name)
-        if found is None:
-            raise LookupError(f"a record that waits is not in the store: {name!r}")
-        return _Waits(*self._decode(found))
+        return None if found is None else _Waits(*self._decode(found))
 
 
 class WholeMachine:

@@ -18,18 +18,20 @@ import msgspec
 
 from penstock.core.joins.output import Output
 from penstock.core.keyed.rows import ALONE, ANSWERED, MATCHED, Row, RowCodec, SideRows
+from penstock.core.keyed.wakes import Wakes
 from penstock.core.operators.eventtime import OperatorTime
 from penstock.core.operators.operator import Arrival, Given, Input, LateArrival, Refused, Result
 from penstock.core.panes.bucket import Store
 from penstock.core.panes.packing import decode, encode
 from penstock.core.panes.times import BEGINNING, END, NEVER
-from penstock.core.panes.waiting import Waiting
 from penstock.errors import DataError
 
 __all__ = ["SideRule", "StreamsMachine"]
 
 _HEAD = b"h"
 _KEY = b"k"
+_SWEEPS = 4
+"""Rows of no use are forgotten after at most a fourth of the time that they were kept for."""
 _HEAD_BYTES = 256 << 10
 """Where the record of a key is larger, no rows are in it."""
 
@@ -103,9 +105,10 @@ class StreamsMachine:
         self._store = store
         self._early = early
         self._finished = finished
-        self._waiting = Waiting("w", store)
+        self._wakes = Wakes(store, tag=b"w")
         self._keys: dict[bytes, _Key] = {}
         self._dirty: set[bytes] = set()
+        self._grain = max(1, *(side.kept // _SWEEPS for side in sides))
         self._codecs = [
             RowCodec(side.record, tag=tag) for side, tag in zip(sides, (b"l", b"r"), strict=True)
         ]
@@ -115,15 +118,14 @@ class StreamsMachine:
         self._write_head = msgspec.msgpack.Encoder().encode
         packed = None
         if (head := store.get(_HEAD)) is not None:
-            packed, slots = decode(head)
-            self._waiting.load(slots)
+            packed, wakes = decode(head)
+            self._wakes.begin(wakes)
         self._time = OperatorTime(inputs, packed)
         self._bounded = any(
             each.rule is not None and each.rule.ahead is not None for each in inputs
         )
         """Whether a time may be too far ahead of the clock."""
         self._clock = 0
-        self._waiting.now = self._mark
 
     @property
     def watermark(self) -> int:
@@ -138,7 +140,7 @@ class StreamsMachine:
     @property
     def pending(self) -> bool:
         """Whether rows are due that ``more`` has not given yet."""
-        return self._waiting.is_due(self._mark)
+        return self._wakes.first <= self._mark
 
     @property
     def _mark(self) -> int:
@@ -153,12 +155,12 @@ class StreamsMachine:
         self._clock = clock
         feeds, see, time = self._feeds, self._time.see, self._time
         before = BEGINNING if self._finished else time.look(clock)
-        left = self._give_due(given, limit) if self._waiting.is_due(before) else limit
+        left = self._give_due(given, limit) if self._wakes.first <= before else limit
         for arrival in arrivals:
             watermark = see(arrival, clock)
             if watermark != before and not self._finished:
                 before = watermark
-                if self._waiting.is_due(watermark):
+                if self._wakes.first <= watermark:
                     left = self._give_due(given, left)
             if arrival.record is None:
                 continue
@@ -195,18 +197,18 @@ class StreamsMachine:
 
     def wakes(self) -> int | None:
         """Return the clock from which on there is work without arrivals; None: never."""
-        first = self._waiting.first
-        if first is None or self._finished:
+        if self._wakes.first == NEVER or self._finished:
             return None
-        return self._time.wakes(first, self._clock)
+        return self._time.wakes(self._wakes.first, self._clock)
 
     def flush(self) -> None:
         """Write what changed to the store."""
+        write, keys = self._write, self._keys
         for key in self._dirty:
-            self._write(key, self._keys[key])
+            write(key, keys[key])
         self._dirty.clear()
-        self._waiting.flush()
-        self._store.put(_HEAD, encode((self._time.pack(), self._waiting.slots())))
+        self._wakes.flush()
+        self._store.put(_HEAD, encode((self._time.pack(), self._wakes.kept())))
 
     def trim(self, most: int) -> None:
         """Forget keys that are in the store, where more than so many are in memory."""
@@ -255,25 +257,26 @@ class StreamsMachine:
             self._answer(number, record, time, given)
         if side.kept < 0 and (state != ALONE or not side.alone):
             return
-        row = held.sides[number].add(time, record, state)
+        row = self._codecs[number].row(time, state, record, -1)
+        held.sides[number].add(row)
         self._dirty.add(key)
         if state == ALONE and side.alone:
             wakes = time + side.closes + 1
             held.expect(wakes, number, row)
         elif held.listed == NEVER:
-            wakes = time + side.kept + 1
+            wakes = self._sweeps(time + side.kept)
         else:
             return
         if wakes < held.listed:
             held.listed = wakes
-            self._waiting.add(wakes, key)
+            self._wakes.add(wakes, key)
 
     def _match(self, held: SideRows, number: int, partners: Sequence[Row], given: Given) -> None:
         """Note that rows have met a partner; what was given for them without one is withdrawn."""
         for row in partners:
-            if row[1] == ANSWERED:
-                self._withdraw(number, row[2], row[0], given)
-            if row[1] != MATCHED:
+            if row.state == ANSWERED:
+                self._withdraw(number, row.record, row.time, given)
+            if row.state != MATCHED:
                 held.mark(row, MATCHED)
 
     def _pairs(
@@ -281,8 +284,8 @@ class StreamsMachine:
     ) -> None:
         make, results = self._output.make, given.results
         for row in partners:
-            at = max(time, row[0])
-            made = make(record, row[2], at) if number == 0 else make(row[2], record, at)
+            met, at = row.record, max(time, row.time)
+            made = make(record, met, at) if number == 0 else make(met, record, at)
             if made is not None:
                 results.append(Result("add", made, at))
 
@@ -303,19 +306,16 @@ class StreamsMachine:
     def _give_due(self, given: Given, limit: int | None) -> int | None:
         """Answer rows whose windows have closed; return how many keys may still be looked at."""
         mark = self._mark
+        if limit is not None and limit <= 0:
+            return limit
         due: list[_Alone] = []
-        while limit is None or limit > 0:
-            keys = self._waiting.due(mark)
-            if not keys:
-                break
-            if limit is not None:
-                limit -= len(keys)
-            for key in keys:
-                held = self._keys.get(key) or self._load(key)
-                if held.listed <= mark:
-                    self._close(key, held, mark, due)
+        keys = self._wakes.due(mark, limit)
+        for _, key in keys:
+            held = self._keys.get(key) or self._load(key)
+            if held.listed <= mark:
+                self._close(key, held, mark, due)
         self._answer_all(due, given)
-        return limit
+        return None if limit is None else limit - len(keys)
 
     def _catch_up(self, key: bytes, held: _Key, mark: int, given: Given) -> None:
         """Do first what was due for a key before the row that came."""
@@ -326,15 +326,15 @@ class StreamsMachine:
     def _answer_all(self, due: list[_Alone], given: Given) -> None:
         due.sort(key=_in_order)
         for _, _, number, row in due:
-            self._answer(number, row[2], row[0], given)
+            self._answer(number, row.record, row.time, given)
 
     def _close(self, key: bytes, held: _Key, mark: int, due: list[_Alone]) -> None:
         """Collect the rows of a key whose windows have closed, and forget those of no use."""
         self._dirty.add(key)
         alone = held.alone
-        while alone and (alone[0][0] <= mark or alone[0][3][1] != ALONE):
+        while alone and (alone[0][0] <= mark or alone[0][3].state != ALONE):
             each = heappop(alone)
-            if each[3][1] == ALONE:
+            if each[3].state == ALONE:
                 held.sides[each[2]].mark(each[3], ANSWERED)
                 due.append(each)
         wakes = BEGINNING
@@ -342,13 +342,17 @@ class StreamsMachine:
             kept = max(side.kept, side.closes) if side.alone else side.kept
             rows.drop_before(mark - kept)
             if rows.times:
-                wakes = max(wakes, rows.times[-1] + kept + 1)
+                wakes = max(wakes, self._sweeps(rows.times[-1] + kept))
         wakes = alone[0][0] if alone else wakes
         if wakes > BEGINNING:
             held.listed = wakes
-            self._waiting.add(wakes, key)
+            self._wakes.add(wakes, key)
         else:
             held.listed = NEVER
+
+    def _sweeps(self, time: int) -> int:
+        """Return when rows of no use are forgotten: some time after, those of many keys at once."""
+        return (time // self._grain + 1) * self._grain
 
     def _load(self, key: bytes) -> _Key:
         held = self._keys[key] = _Key()
@@ -365,33 +369,32 @@ class StreamsMachine:
             kept = ((each, self._store.get(name)) for each, name in names)
             chunks = [(each, codec.decode(chunk)) for each, chunk in kept if chunk is not None]
             rows = held.sides[number]
-            rows.load(part, chunks, BEGINNING)
+            rows.load(part, chunks)
             if side.alone:
                 for row in rows.rows:
-                    if row[1] == ALONE:
+                    if row.state == ALONE:
                         held.number += 1
-                        held.alone.append((row[0] + side.closes + 1, held.number, number, row))
+                        held.alone.append((row.time + side.closes + 1, held.number, number, row))
         heapify(held.alone)
         return held
 
     def _write(self, key: bytes, held: _Key) -> None:
-        if not held.sides[0] and not held.sides[1]:
-            for rows, codec in zip(held.sides, self._codecs, strict=True):
-                rows.flush(self._store, codec, key)
+        left, right = held.sides
+        first, second = self._codecs
+        left.flush(self._store, first, key)
+        right.flush(self._store, second, key)
+        if not left.rows and not right.rows:
             self._store.delete(_KEY + key)
             del self._keys[key]
             return
-        packed = self._packed(key, held)
+        packed = self._write_head((held.listed, left.packed(), right.packed()))
         if len(packed) > _HEAD_BYTES:
-            packed = self._packed(key, held, whole=True)
+            left.flush(self._store, first, key, whole=True)
+            right.flush(self._store, second, key, whole=True)
+            packed = self._write_head((held.listed, left.packed(), right.packed()))
         self._store.put(_KEY + key, packed)
-
-    def _packed(self, key: bytes, held: _Key, *, whole: bool = False) -> bytes:
-        for rows, codec in zip(held.sides, self._codecs, strict=True):
-            rows.flush(self._store, codec, key, whole=whole)
-        return self._write_head((held.listed, *(rows.packed() for rows in held.sides)))
 
 
 def _in_order(each: _Alone) -> tuple[int, int, int]:
     closes_at, _, number, row = each
-    return closes_at, row[0], number
+    return closes_at, row.time, number

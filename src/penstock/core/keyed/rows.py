@@ -15,8 +15,8 @@ from penstock.core.panes.bucket import Store
 
 __all__ = ["ALONE", "ANSWERED", "MATCHED", "Row", "RowCodec", "SideRows"]
 
-Row: TypeAlias = list[Any]
-"""Time, state, record, and the number of its chunk."""
+Row: TypeAlias = Any
+"""A struct with ``time``, ``state``, ``record``, and the number of its ``chunk``."""
 
 ALONE, MATCHED, ANSWERED = 0, 1, 2
 """A row met no other; it met one; a result without a partner was given for it."""
@@ -31,12 +31,15 @@ _OPEN = -1
 
 
 class RowCodec:
-    """The rows of one side as bytes: their records as their type has them."""
+    """The rows of one side, and what they are as bytes: their records as their type has them."""
 
     def __init__(self, record: type[Any], *, tag: bytes) -> None:
         self.tag = tag
         """What the names of its chunks begin with."""
-        self.rows: Any = list[tuple[int, int, record]]  # type: ignore[valid-type]
+        fields = [("time", int), ("state", int), ("record", record), ("chunk", int)]
+        # There may be very many, and they hold no cycles: the collector need not look at them.
+        self.row: Any = msgspec.defstruct("Row", fields, array_like=True, gc=False)
+        self.rows: Any = list[self.row]  # type: ignore[name-defined]
         self._decode = msgspec.msgpack.Decoder(self.rows).decode
         self._encode = msgspec.msgpack.Encoder().encode
 
@@ -44,13 +47,14 @@ class RowCodec:
         """Return the name of a chunk in the store."""
         return b"%s%d.%s" % (self.tag, number, key)
 
-    def encode(self, rows: Iterable[Row]) -> bytes:
+    def encode(self, rows: list[Row]) -> bytes:
         """Return a chunk as bytes."""
-        return self._encode([row[:3] for row in rows])
+        return self._encode(rows)
 
-    def decode(self, chunk: bytes) -> list[tuple[int, int, Any]]:
+    def decode(self, chunk: bytes) -> list[Row]:
         """Return the rows of a chunk."""
-        return self._decode(chunk)
+        found: list[Row] = self._decode(chunk)
+        return found
 
 
 class SideRows:
@@ -65,18 +69,13 @@ class SideRows:
         """Rows that are in no chunk, as they arrived."""
         self._first = self._next = 0
         """Chunks have the numbers from the first to before the next; some may be gone."""
-        self._chunks: dict[int, list[Row]] = {}
-        self._touched: set[int] = set()
+        self._chunks: dict[int, list[Row]] | None = None
+        self._touched: set[int] | None = None
         """Chunks that are to be written again."""
 
-    def __len__(self) -> int:
-        """Return how many rows there are."""
-        return len(self.rows)
-
-    def add(self, time: int, record: Any, state: int) -> Row:
+    def add(self, row: Row) -> None:
         """Keep a row."""
-        row = [time, state, record, _OPEN]
-        times = self.times
+        times, time = self.times, row.time
         if not times or time >= times[-1]:
             times.append(time)
             self.rows.append(row)
@@ -85,7 +84,6 @@ class SideRows:
             times.insert(at, time)
             self.rows.insert(at, row)
         self._latest.append(row)
-        return row
 
     def between(self, first: int, last: int) -> Sequence[Row]:
         """Return the rows of a span of time, both ends included."""
@@ -97,70 +95,79 @@ class SideRows:
 
     def mark(self, row: Row, state: int) -> None:
         """Note what became of a row."""
-        row[1] = state
-        if row[3] != _OPEN:
-            self._touched.add(row[3])
+        row.state = state
+        if row.chunk != _OPEN:
+            self._touch(row.chunk)
 
-    def drop_before(self, time: int) -> list[Row]:
-        """Forget the rows before a time, and return them."""
-        count = bisect_left(self.times, time)
-        if not count:
-            return []
-        gone = self.rows[:count]
+    def drop_before(self, time: int) -> None:
+        """Forget the rows before a time."""
+        times = self.times
+        if not times or times[0] >= time:
+            return
+        count = bisect_left(times, time)
+        if count == len(self._latest) == len(times):
+            # The usual case: there are few rows, and all are of no use.
+            self.times, self.rows, self._latest = [], [], []
+            return
+        gone = {row.chunk for row in self.rows[:count]}
         del self.times[:count], self.rows[:count]
-        if any(row[3] == _OPEN for row in gone):
-            self._latest = [row for row in self._latest if row[0] >= time]
-        for number in {row[3] for row in gone if row[3] != _OPEN}:
-            self._chunks[number] = [row for row in self._chunks[number] if row[0] >= time]
-            if not self._chunks[number]:
-                self._touched.add(number)
-        return gone
+        if _OPEN in gone:
+            gone.remove(_OPEN)
+            self._latest = [row for row in self._latest if row.time >= time]
+        for number in gone:
+            chunks = self._chunks or {}
+            chunks[number] = [row for row in chunks[number] if row.time >= time]
+            if not chunks[number]:
+                self._touch(number)
 
     def packed(self) -> tuple[int, int, list[Row]]:
         """Return what the head of the key keeps of this side; call ``flush`` before."""
-        return self._first, self._next, [row[:3] for row in self._latest]
+        return self._first, self._next, self._latest
 
-    def load(self, packed: Any, chunks: Iterable[tuple[int, Sequence[Any]]], since: int) -> None:
-        """Begin with what was kept; rows before a time are gone."""
-        self._first, self._next, latest = packed
+    def load(self, packed: Any, chunks: Iterable[tuple[int, list[Row]]]) -> None:
+        """Begin with what was kept."""
+        self._first, self._next, self._latest = packed
         found: list[Row] = []
-        for number, kept in chunks:
-            rows = [[*row, number] for row in kept if row[0] >= since]
+        for number, rows in chunks:
+            for row in rows:
+                row.chunk = number
+            if self._chunks is None:
+                self._chunks = {}
             self._chunks[number] = rows
-            if not rows:
-                self._touched.add(number)
             found += rows
-        self._latest = [[*row, _OPEN] for row in latest if row[0] >= since]
         found += self._latest
         found.sort(key=_time)
         self.rows = found
-        self.times = [row[0] for row in found]
+        self.times = [row.time for row in found]
 
     def flush(self, store: Store, codec: RowCodec, key: bytes, *, whole: bool = False) -> None:
         """Write chunks that are new or changed; ``whole``: no row stays beside the head."""
+        if self._touched is None and not whole and len(self._latest) <= _LATEST:
+            return
+        chunks = self._chunks = self._chunks or {}
         most = min(_LATEST_OF_MANY, _LATEST + len(self.rows) // _LATEST_OF_MANY)
         if whole or len(self._latest) > most:
             latest, self._latest = self._latest, []
             for rows, chunk in _chunked(latest, codec):
                 for row in rows:
-                    row[3] = self._next
-                self._chunks[self._next] = rows
+                    row.chunk = self._next
+                chunks[self._next] = rows
                 store.put(codec.name(key, self._next), chunk)
                 self._next += 1
-        for number in self._touched:
-            if rows := self._chunks[number]:
+        for number in self._touched or ():
+            if rows := chunks[number]:
                 store.put(codec.name(key, number), codec.encode(rows))
             else:
                 store.delete(codec.name(key, number))
-                del self._chunks[number]
-        self._touched.clear()
-        while self._first < self._next and self._first not in self._chunks:
+                del chunks[number]
+        self._touched = None
+        while self._first < self._next and self._first not in chunks:
             self._first += 1
 
-    def delete(self, store: Store, codec: RowCodec, key: bytes) -> None:
-        """Delete what is in the store of it: there are no rows."""
-        for number in self._chunks:
-            store.delete(codec.name(key, number))
+    def _touch(self, number: int) -> None:
+        if self._touched is None:
+            self._touched = set()
+        self._touched.add(number)
 
 
 def _chunked(rows: list[Row], codec: RowCodec) -> Iterator[tuple[list[Row], bytes]]:
@@ -177,5 +184,5 @@ def _chunked(rows: list[Row], codec: RowCodec) -> Iterator[tuple[list[Row], byte
 
 
 def _time(row: Row) -> int:
-    found: int = row[0]
+    found: int = row.time
     return found

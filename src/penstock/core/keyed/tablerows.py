@@ -12,6 +12,9 @@ from penstock.core.panes.waiting import Waiting
 
 __all__ = ["TableRows", "Version"]
 
+_SWEEPS = 4
+"""Versions are forgotten after at most a fourth of the history more."""
+
 Version = tuple[int, Any]
 """The time of a row, and the row; None: it was deleted then."""
 
@@ -93,7 +96,7 @@ class TableRows:
         else:
             entry.times, entry.rows = [time], [row]
         if entry.listed == NEVER and (len(entry.rows) > 1 or row is None):
-            entry.listed = entry.times[-1] + self._history + 1
+            entry.listed = self._sweeps(entry.times[-1])
             self._waiting.add(entry.listed, key)
 
     def sweep(self, mark: int) -> None:
@@ -109,7 +112,7 @@ class TableRows:
                 self._dirty.add(key)
                 self._purge(entry, mark)
                 if len(entry.rows) > 1 or (entry.rows and entry.rows[-1] is None):
-                    entry.listed = max(entry.times[-1] + self._history, mark) + 1
+                    entry.listed = self._sweeps(max(entry.times[-1], mark - self._history))
                     self._waiting.add(entry.listed, key)
 
     def flush(self) -> None:
@@ -137,6 +140,12 @@ class TableRows:
         """Go on from where another one was."""
         self._waiting.load(slots)
         self._waiting.now = mark
+
+    def _sweeps(self, time: int) -> int:
+        """Return when to forget what is older, that of many keys at once."""
+        history = self._history or 0
+        grain = max(1, history // _SWEEPS)
+        return ((time + history) // grain + 1) * grain
 
     def _insert(self, entry: _Entry, row: Any | None, time: int) -> None:
         times = entry.times

@@ -14,7 +14,7 @@ from typing import Any
 
 from penstock.core.operators.operator import Arrival, Input
 from penstock.core.panes.times import BEGINNING, END
-from penstock.core.panes.watermark import SourceTime, Watermark
+from penstock.core.panes.watermark import SourceTime, Watermark, WatermarkRule
 
 __all__ = ["OperatorTime"]
 
@@ -38,8 +38,13 @@ class OperatorTime:
         self._expected = {n: inputs[n].sources for n in slowest if inputs[n].sources}
         self._since: int | None = None
         """The clock when it was first looked at."""
-        self._looked_at: int | None = None
-        """The clock when it was last looked at: at the same one no source falls silent."""
+        self._at: int | None = None
+        """The clock that the next two are of."""
+        self._awake: list[list[tuple[SourceTime, int]]] = []
+        """Of each stream that says how far event time is: its sources that are awake, with its
+        disorder. While the clock stands still only they move."""
+        self._asleep = BEGINNING
+        """How far event time is by the streams of which all sources are idle."""
         if packed is not None:
             self.value, self._since, marks = packed
             for number, (value, sources) in marks.items():
@@ -66,23 +71,34 @@ class OperatorTime:
     def see(self, arrival: Arrival, clock: int) -> int:
         """Take note of a record, unless its time is not believed; return the watermark then."""
         mark = self._marks.get(arrival.input)
-        if mark is not None and mark.rule.believes(arrival.time, clock):
-            if clock == self._looked_at and self._is_no_news(mark, arrival):
+        if clock == self._at:
+            if mark is None:
                 return self.value
-            self._begin(clock)
+            rule = mark.rule
+            found = mark.sources.get(arrival.source if rule.follows == "slowest" else "")
+            if found is not None and found.seen_at == clock:
+                return self._go_on(found, arrival.time, clock, rule)
+        self._settle()
+        self._begin(clock)
+        if mark is not None and mark.rule.believes(arrival.time, clock):
             mark.see(arrival.source, arrival.time, clock)
-        return self.look(clock)
+        value = self.look(clock)
+        self._prepare(clock)
+        return value
 
     def look(self, clock: int) -> int:
         """Return the watermark now: a stream that fell silent may hold it back no more."""
+        if clock == self._at:
+            return self.value
+        self._settle()
         self._begin(clock)
-        self._looked_at = clock
         if (reached := self._reached(clock)) > self.value:
             self.value = reached
         return self.value
 
     def tell(self, told: int, clock: int) -> int:
         """Take note of an event time as if each source had shown it; return the watermark then."""
+        self._settle()
         self._begin(clock)
         for mark in self._marks.values():
             for name in list(mark.sources) or [""]:
@@ -109,6 +125,7 @@ class OperatorTime:
 
     def pack(self) -> list[Any]:
         """Return everything that a task needs to go on from here, as plain data."""
+        self._settle()
         marks = {
             number: (
                 mark.value,
@@ -118,27 +135,45 @@ class OperatorTime:
         }
         return [self.value, self._since, marks]
 
-    def _is_no_news(self, mark: Watermark, arrival: Arrival) -> bool:
-        """Take note of a record that moves nothing, or of the only source that there is.
+    def _go_on(self, found: SourceTime, time: int, clock: int, rule: WatermarkRule) -> int:
+        """Take note of one more record of a source that came at this clock already."""
+        before = found.newest
+        if time <= before or not rule.believes(time, clock):
+            return self.value
+        found.newest = time
+        if before - rule.disorder > self.value:
+            return self.value  # it does not hold back the others
+        reached = self._asleep
+        lows = [min([each.newest - behind for each, behind in of]) for of in self._awake]
+        if lows:
+            reached = min(lows) if self._many else max(reached, *lows)
+        self.value = max(self.value, reached)
+        return self.value
 
-        The source must have shown something at the same clock. Nothing moves where it was not the
-        one that held the others back.
-        """
-        rule = mark.rule
-        found = mark.sources.get(arrival.source if rule.follows == "slowest" else "")
-        if found is None or found.seen_at != self._looked_at:
-            return False
-        if arrival.time <= found.newest:
-            return True
-        if found.newest - rule.disorder > self.value:
-            found.newest = arrival.time
-            return True
-        if len(self._heard) > 1 or len(mark.sources) > 1 or self._heard[0] is not mark:
-            return False
-        found.newest = arrival.time
-        if (reached := arrival.time - rule.disorder) > self.value:
-            self.value = mark.value = reached
-        return True
+    def _prepare(self, clock: int) -> None:
+        """Find out which sources are awake at a clock."""
+        self._at, self._awake, self._asleep = clock, [], BEGINNING
+        for mark in self._heard:
+            awake = [
+                (each, mark.rule.disorder)
+                for each in mark.sources.values()
+                if not mark.is_idle(each, clock)
+            ]
+            if awake:
+                self._awake.append(awake)
+            elif self._many and mark.is_awake(clock, self._since or 0):
+                self._awake.append([(SourceTime(mark.value, clock), 0)])
+            elif not self._many:
+                self._asleep = max(self._asleep, mark.value)
+        if not self._awake:
+            self._at = None  # nobody is awake: look at all of it each time
+
+    def _settle(self) -> None:
+        """Let the watermark of each stream be as far as it came while the clock stood still."""
+        if self._at is not None:
+            for mark in self._heard:
+                mark.at(self._at)
+            self._at = None
 
     def _begin(self, clock: int) -> None:
         """Begin to wait for the sources that are known to come."""

@@ -84,6 +84,10 @@ class Waiting:
 
         They wait no longer.
         """
+        return [key for _, key in self.due_rows(moment)]
+
+    def due_rows(self, moment: int) -> list[Row]:
+        """Return some of the keys that wait for a moment which has come, each with its own."""
         self.now = moment
         while self.is_due(moment):
             slot = self._order[0][1]
@@ -92,14 +96,14 @@ class Waiting:
                 heappop(self._order)
                 del self._firsts[slot]
                 continue
-            keys = []
+            found = []
             for row in rows:
                 if row[0] <= moment:
-                    keys.append(row[1])
+                    found.append(row)
                 else:
                     self._wait_on(row, slot)
-            if keys:
-                return keys
+            if found:
+                return found
         return []
 
     def flush(self) -> None:

@@ -93,6 +93,11 @@ class Watermark:
         last = max((source.seen_at for source in self.sources.values()), default=since)
         return last + min(spans) if spans else None
 
+    def is_awake(self, clock: int, since: int) -> bool:
+        """Return whether the stream has not been silent for too long."""
+        until = self.awake_until(since)
+        return until is None or until > clock
+
     def wakes(self, time: int, clock: int) -> int | None:
         """Return a later clock at which it may reach a time without a record; None: never.
 
@@ -110,8 +115,14 @@ class Watermark:
             moments += [source.seen_at + rule.closes_after for source in self.sources.values()]
         return min((moment for moment in moments if moment > clock), default=None)
 
+    def is_idle(self, source: SourceTime, clock: int) -> bool:
+        """Return whether a source has been silent for so long that it holds back no other."""
+        silent = clock - source.seen_at
+        spans = (self.rule.idle_after, self.rule.closes_after)
+        return any(span is not None and silent >= span for span in spans)
+
     def _reached(self, clock: int) -> int:
-        awake = [source for source in self.sources.values() if not self._idle(source, clock)]
+        awake = [source for source in self.sources.values() if not self.is_idle(source, clock)]
         if awake:
             return self._behind(min(source.newest for source in awake))
         newest = self._behind(max(source.newest for source in self.sources.values()))
@@ -122,8 +133,3 @@ class Watermark:
 
     def _behind(self, newest: int) -> int:
         return newest if newest == END else newest - self.rule.disorder
-
-    def _idle(self, source: SourceTime, clock: int) -> bool:
-        silent = clock - source.seen_at
-        spans = (self.rule.idle_after, self.rule.closes_after)
-        return any(span is not None and silent >= span for span in spans)

@@ -129,3 +129,26 @@ def test_it_reaches_nothing_before_it_says_that_it_may(rules, events):
         for later in range(clock + 1, until):
             assert time.look(later) < wanted
             clock = later
+
+
+MOMENTS = st.lists(
+    st.tuples(
+        st.integers(0, 2),
+        st.integers(0, 500),
+        st.sampled_from("01"),
+        st.sampled_from([0, 0, 0, 5, 12, 60]),
+    ),
+    max_size=40,
+)
+
+
+@given(st.lists(RULES, min_size=3, max_size=3), MOMENTS)
+def test_while_the_clock_stands_still_it_moves_as_if_all_was_looked_at_each_time(rules, events):
+    quick, thorough, clock = OperatorTime(inputs(*rules)), OperatorTime(inputs(*rules)), 0
+    for of, happened, source, passed in events:
+        clock += passed
+        thorough._settle()
+        arrival = at(happened, of=of, source=source)
+        assert quick.see(arrival, clock) == thorough.see(arrival, clock)
+        assert quick.newest == thorough.newest
+    assert quick.pack() == thorough.pack()
