@@ -10,10 +10,13 @@ import csv
 import sys
 from pathlib import Path
 
+import msgspec
 from apps.anomaly.drives.files import DrivesError, read_days
-from apps.anomaly.drives.model import ModelError, load_model
+from apps.anomaly.drives.model import MODEL, ModelError, load_model
 from apps.anomaly.drives.replay import outcome, replay
 from apps.anomaly.series.files import SeriesError, score_directory
+
+from penstock.models import sealed
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -43,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     train = verbs.add_parser("train-drives", help="train the model of drives, with Spark")
     train.add_argument("file", type=Path, metavar="FILE")
     train.add_argument("target", type=Path, metavar="OUT")
-    train.add_argument("--version", default="1", help="the version to write into the model")
+    train.add_argument("--version", type=int, default=1, help="the number of this version")
     train.set_defaults(run=_train)
     return parser
 
@@ -70,13 +73,19 @@ def _train(given: argparse.Namespace) -> None:
     days = read_days(given.file)
     spark = SparkSession.builder.master("local[2]").appName("anomaly").getOrCreate()
     try:
-        model = train(spark, days, version=given.version)
+        model = train(spark, days)
     finally:
         spark.stop()
+    judged = outcome(replay(days, model).values())
+    figures = {
+        "found": judged.found / max(judged.failing, 1),
+        "flagged": judged.flagged / max(judged.healthy, 1),
+    }
+    version = sealed(MODEL, given.version, model, trained_on=given.file.name, figures=figures)
     partial = given.target.with_name(f".{given.target.name}.partial")
-    partial.write_bytes(model.encode())
+    partial.write_bytes(msgspec.json.format(msgspec.json.encode(version), indent=1) + b"\n")
     partial.replace(given.target)
-    print(f"{given.target}: version {model.version}", file=sys.stderr)
+    print(f"{given.target}: version {version.version}", file=sys.stderr)
 
 
 if __name__ == "__main__":

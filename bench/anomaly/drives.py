@@ -43,7 +43,7 @@ def main() -> int:
     for fold in range(FOLDS):
         learnt = [day for day in days if folds[day[0].serial] != fold]
         judged = [day for day in days if folds[day[0].serial] == fold]
-        found += replay(judged, train(spark, learnt, version=str(fold))).values()
+        found += replay(judged, train(spark, learnt)).values()
     spark.stop()
     for line in outcome(found).lines():
         print(line)

@@ -29,6 +29,7 @@ MODULES = [
         "penstock.aggregates",
         "penstock.connectors",
         "penstock.lifecycles",
+        "penstock.models",
         "penstock.patterns",
         "penstock.testing",
     )

@@ -24,6 +24,9 @@ PUBLIC = {
         " WritingConnector json_files keyboard run_sink run_source tcp_lines text_file"
     ),
     "penstock.lifecycles": "lifecycle",
+    "penstock.models": (
+        "Drift ModelVersion Models Reference Refusal Served opened reference_of sealed shape_of"
+    ),
     "penstock.patterns": "pattern sequence",
     "penstock.testing": "Driver",
 }

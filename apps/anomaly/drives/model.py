@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Sequence
 from math import exp
 from pathlib import Path
 
 import msgspec
 from apps.anomaly.drives.features import FEATURES
 
-__all__ = ["DriveModel", "ModelError", "load_model"]
+from penstock import record
+from penstock.errors import DataError
+from penstock.models import ModelVersion, opened
+
+__all__ = ["MODEL", "DriveModel", "ModelError", "check", "load_model"]
+
+MODEL = "drives"
+"""The name of the model among others."""
 
 
 class ModelError(Exception):
-    """Parameters that are not what they have to be; the message says why."""
+    """A model that is not what it has to be; the message says why."""
 
 
-class DriveModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@record()
+class DriveModel:
     """Weights for the features of a drive, and from which score on it is an alarm."""
 
-    version: str
-    features: tuple[str, ...]
-    weights: tuple[float, ...]
+    features: list[str]
+    weights: list[float]
     """Of the features as they are, not scaled."""
     intercept: float
     threshold: float
@@ -37,14 +44,14 @@ class DriveModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return how often drives of a model fail."""
         return self.risks.get(model, self.usual_risk)
 
-    def score(self, features: tuple[float, ...]) -> float:
+    def score(self, features: Sequence[float]) -> float:
         """Return how likely it is that a drive with such features fails, from 0 to 1."""
         total = self.intercept + sum(
             weight * value for weight, value in zip(self.weights, features, strict=True)
         )
         return 1 / (1 + exp(-max(min(total, 500.0), -500.0)))
 
-    def contributions(self, features: tuple[float, ...]) -> dict[str, float]:
+    def contributions(self, features: Sequence[float]) -> dict[str, float]:
         """Return what each feature adds to the logarithm of the odds, the largest first."""
         parts = {
             name: weight * value
@@ -52,15 +59,11 @@ class DriveModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         }
         return dict(sorted(parts.items(), key=lambda part: -abs(part[1])))
 
-    def encode(self) -> bytes:
-        """Return the parameters with their hash."""
-        body = msgspec.json.encode(self)
-        return msgspec.json.encode({"sha256": _hash(body), "model": msgspec.Raw(body)})
 
-
-class _Sealed(msgspec.Struct, forbid_unknown_fields=True):
-    sha256: str
-    model: msgspec.Raw
+def check(model: DriveModel) -> None:
+    """Raise a ValueError for a model of other features than this application has."""
+    if tuple(model.features) != FEATURES or len(model.weights) != len(FEATURES):
+        raise ValueError("the model has other features than this application")
 
 
 def load_model(file: Path | None = None) -> DriveModel:
@@ -70,16 +73,10 @@ def load_model(file: Path | None = None) -> DriveModel:
     """
     file = file or Path(__file__).with_name("parameters.json")
     try:
-        sealed = msgspec.json.decode(file.read_bytes(), type=_Sealed)
-        if _hash(bytes(sealed.model)) != sealed.sha256:
-            raise ModelError(f"{file}: the parameters are not those that were written")
-        model = msgspec.json.decode(sealed.model, type=DriveModel)
-    except (OSError, msgspec.MsgspecError) as error:
+        model = opened(msgspec.json.decode(file.read_bytes(), type=ModelVersion), DriveModel)
+        check(model)
+    except DataError as error:
+        raise ModelError(f"{file}: {error.message}") from error
+    except (OSError, ValueError, msgspec.MsgspecError) as error:
         raise ModelError(f"{file}: {error}") from error
-    if model.features != FEATURES or len(model.weights) != len(FEATURES):
-        raise ModelError(f"{file}: the model has other features than this application")
     return model
-
-
-def _hash(body: bytes) -> str:
-    return hashlib.sha256(body).hexdigest()

@@ -24,7 +24,7 @@ _REGULARIZATION = 5e-4
 Days = list[tuple[DailyValues, bool]]
 
 
-def train(spark: SparkSession, days: Days, *, version: str) -> DriveModel:
+def train(spark: SparkSession, days: Days) -> DriveModel:
     """Return a model of these days; rows of the day of a failure are not learnt from.
 
     Each drive weighs the same, however many days it has.
@@ -48,9 +48,8 @@ def train(spark: SparkSession, days: Days, *, version: str) -> DriveModel:
         frame
     )
     model = DriveModel(
-        version=version,
-        features=FEATURES,
-        weights=tuple(float(weight) for weight in fitted.coefficients),
+        features=list(FEATURES),
+        weights=[float(weight) for weight in fitted.coefficients],
         intercept=float(fitted.intercept),
         threshold=1.0,
         certain=1.0,
@@ -82,7 +81,6 @@ def with_threshold(model: DriveModel, days: Days, failed: set[str]) -> DriveMode
             drive.highest = max(drive.highest, score)
     healthy = [drive.highest for drive in drives.values() if drive.serial not in failed]
     return DriveModel(
-        version=model.version,
         features=model.features,
         weights=model.weights,
         intercept=model.intercept,
