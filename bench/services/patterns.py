@@ -1,12 +1,13 @@
 """How many records a second the machine of patterns takes on one core, without a broker.
 
 ``python bench/services/patterns.py`` makes records of 10,000 keys in order of time and gives them
-to the machine in moments of 1,000, as a task of a service does. Decoding is not part of it.
+to the machine in moments of 1,000, as a task of a service does; it prints the best of some runs.
+Decoding is not part of it, keeping the state is: every ten moments it goes to the store.
 """
 
 import argparse
+import gc
 import random
-import statistics
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -92,9 +93,11 @@ def main() -> None:
     parser.add_argument("--commit", type=int, default=10, help="moments between flushes; 0: none")
     parser.add_argument("--disorder", default="0s")
     parser.add_argument("--only", help="only the pattern of this name")
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=5)
     options = parser.parse_args()
     came = arrivals(options.records, options.keys)
+    gc.collect()
+    gc.freeze()  # a service does not keep what came: the collector need not look at it
     for name, declared in patterns(options.disorder).items():
         if options.only not in (None, name):
             continue
@@ -105,7 +108,7 @@ def main() -> None:
             rate(plan, came, moment=options.moment, commit=options.commit)
             for _ in range(options.runs)
         ]
-        speed = statistics.median(speed for speed, _ in runs)
+        speed = max(speed for speed, _ in runs)  # what others cost stays out of it
         print(f"{name:32} {speed:10,.0f} records/s and core  {runs[0][1]:,} results")
 
 

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from heapq import heappush
 from typing import Any, Literal, NamedTuple
 
 from penstock.core.panes.times import NEVER
 from penstock.core.patterns.automaton import Automaton, Point
-from penstock.core.patterns.events import Event, EventCodec
+from penstock.core.patterns.events import Event, EventCodec, Order
 
 __all__ = ["Begun", "KeyState", "Link", "Match", "pack_state", "unpack_state"]
+
+
+Place = tuple[Order, Order, int, list[tuple[Order, int]]]
+"""First record, last record, the longer first."""
 
 
 class Link(NamedTuple):
@@ -35,6 +40,11 @@ class Match(NamedTuple):
     def path(self) -> list[Link]:
         """Return its records, the first one first."""
         return path_of(self.last)
+
+    def place(self) -> Place:
+        """Return what matches are ordered by; where all is equal, by their records and steps."""
+        path = [(link.event.order, link.step) for link in self.path()]
+        return path[0][0], path[-1][0], -len(path), path
 
 
 class Begun:
@@ -71,8 +81,8 @@ class KeyState:
     fresh: list[Begun] = field(default_factory=list)
     """Those whose last record is the newest: for them the next one is the very next one."""
     waiting: dict[Point, list[Begun]] = field(default_factory=dict)
-    held: list[Match] = field(default_factory=list)
-    """Matches that an earlier begun one may discard."""
+    held: list[tuple[Place, Match]] = field(default_factory=list)
+    """Matches that an earlier begun one may discard, as a heap."""
     deadline: int = NEVER
     """The first time at which something ends, or an earlier one."""
 
@@ -115,7 +125,7 @@ def pack_state(state: KeyState, codec: EventCodec) -> list[Any]:
     kept = _Kept(codec)
     fresh = [_row(each, kept) for each in state.fresh]
     waiting = [_row(each, kept) for found in state.waiting.values() for each in found]
-    held = [(kept.place(match.last), match.time, match.kind) for match in state.held]
+    held = [(kept.place(match.last), match.time, match.kind) for _, match in state.held]
     return [kept.events, kept.links, fresh, waiting, held, state.deadline]
 
 
@@ -176,6 +186,8 @@ def unpack_state(kept: list[Any], codec: EventCodec, automaton: Automaton, value
     for row in waiting:
         found = begun(row)
         state.waiting.setdefault(found.point, []).append(found)
-    state.held = [Match(links[place], time, kind) for place, time, kind in held]
+    for place, time, kind in held:
+        match = Match(links[place], time, kind)
+        heappush(state.held, (match.place(), match))
     state.size = state.count()
     return state

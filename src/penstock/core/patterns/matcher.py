@@ -7,6 +7,7 @@ DataError says why, and the record counts as if it had not come.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import heappush
 from typing import Any
 
 from penstock.core.panes.times import NEVER
@@ -15,7 +16,7 @@ from penstock.core.patterns.begun import Begun, KeyState, Link, Match
 from penstock.core.patterns.conditions import Conditions, Values, fold
 from penstock.core.patterns.events import Event
 from penstock.core.patterns.plan import PatternPlan
-from penstock.core.patterns.skipping import place_of, release
+from penstock.core.patterns.skipping import release
 from penstock.errors import DataError
 
 __all__ = ["Failed", "Matcher"]
@@ -96,9 +97,10 @@ class Matcher:
         self, state: KeyState, now: list[Match], found: list[Match], failed: list[Failed]
     ) -> None:
         if self._plan.skipping is None:
-            found += sorted(now, key=place_of) if len(now) > 1 else now
+            found += sorted(now, key=Match.place) if len(now) > 1 else now
         elif now or state.held:
-            state.held += now
+            for match in now:
+                heappush(state.held, (match.place(), match))
             release(state, self._plan.skipping, found, failed)
 
     def _expire_until(

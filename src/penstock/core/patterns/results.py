@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from penstock.core.expression import compile_step
-from penstock.core.expression.tree import Taken, walk
+from penstock.core.expression.tree import Field, Taken, walk
 from penstock.core.instants import FIRST_MICROS, LAST_MICROS, instant
 from penstock.core.operators.operator import Change, Result, Shape
 from penstock.core.patterns.begun import Link, Match
@@ -105,14 +105,20 @@ class ResultMaker:
         self._by = [(name, attrgetter(name)) for name in names]
         self._shown = _shown(plan)
         asked: list[Taken] = []
-        for _, expression in plan.fields or ():
-            for node in walk(expression.root):
+        self._plain: list[tuple[str, int, str]] = []
+        """Fields of records: their names, the step, and what they are called there."""
+        self._fields: list[tuple[str, Callable[[Any, Any], Any]]] = []
+        numbers = {taker.name: taker.number for taker in plan.takers}
+        for name, expression in plan.fields or ():
+            root = expression.root
+            if isinstance(root, Taken) and root.function == "last" and isinstance(root.of, Field):
+                self._plain.append((name, numbers[root.step], root.of.name))
+                continue
+            for node in walk(root):
                 if isinstance(node, Taken) and node not in asked:
                     asked.append(node)
+            self._fields.append((name, compile_step(expression, asked)))
         self._fold: Fold = fold(asked, plan)
-        self._fields: list[tuple[str, Callable[[Any, Any], Any]]] = [
-            (name, compile_step(expression, asked)) for name, expression in plan.fields or ()
-        ]
 
     def result(self, match: Match, change: Change = "add") -> Result:
         """Return the record of a match; DataError: a field of it cannot be computed."""
@@ -122,8 +128,13 @@ class ResultMaker:
         if plan.fields is None:
             values |= self._records(path)
         else:
-            taken = self._fold.of(path)
-            values |= {name: compute(None, taken) for name, compute in self._fields}
+            last = {link.step: link.event.record for link in path}
+            for name, step, field in self._plain:
+                values[name] = getattr(last[step], field) if step in last else None
+            if self._fields:
+                taken = self._fold.of(path)
+                for name, compute in self._fields:
+                    values[name] = compute(None, taken)
         if plan.timeouts:
             values["timed_out"] = match.kind == "time-out"
         if plan.early:

@@ -86,7 +86,7 @@ def _step(step: Step) -> _Found:
     if not isinstance(name, str) or not name.isidentifier():
         hint = 'a step is called as a field is: "order"'
         yield "pattern.step", f"{name!r} is not a name for a step", hint
-    if getattr(step.stream, "kind", None) != "stream" and not hasattr(step.stream, "suffix"):
+    if getattr(step.stream, "kind", None) != "stream":
         shown = getattr(step.stream, "name", step.stream)
         text = f"step {name!r} reads {shown!r}, which is not a stream"
         hint = f'.then("{name}", stream, ...); app.stream(...) makes a stream of what was selected'

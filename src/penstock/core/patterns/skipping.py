@@ -6,12 +6,14 @@ complete is held back while an earlier begun one may still become a match, which
 
 from __future__ import annotations
 
+from heapq import heapify, heappop
+
 from penstock.core.patterns.begun import KeyState, Match
 from penstock.core.patterns.events import Event, Order
 from penstock.core.patterns.plan import Skipping
 from penstock.errors import DataError
 
-__all__ = ["place_of", "release"]
+__all__ = ["release"]
 
 
 def release(
@@ -22,11 +24,10 @@ def release(
 ) -> None:
     """Give the matches that nothing holds back any more, each with what it discards."""
     while state.held:
-        match = min(state.held, key=place_of)
-        first = match.path()[0].event.order
+        (first, *_), match = state.held[0]
         if any(begun.first.order < first for begun in state.begun()):
             return
-        state.held.remove(match)
+        heappop(state.held)
         try:
             bound = _bound(match, skipping)
         except DataError as error:
@@ -35,12 +36,6 @@ def release(
         matches.append(match)
         if bound is not None:
             _discard(state, bound)
-
-
-def place_of(match: Match) -> tuple[Order, Order, int, list[tuple[Order, int]]]:
-    """Return what matches are ordered by; where all is equal, by their records and steps."""
-    path = [(link.event.order, link.step) for link in match.path()]
-    return path[0][0], path[-1][0], -len(path), path
 
 
 def _bound(match: Match, skipping: Skipping) -> Order | None:
@@ -80,4 +75,5 @@ def _discard(state: KeyState, bound: Order) -> None:
             state.waiting[point] = left
         else:
             del state.waiting[point]
-    state.held = [each for each in state.held if each.path()[0].event.order > bound]
+    state.held = [each for each in state.held if each[0][0] > bound]
+    heapify(state.held)
