@@ -68,13 +68,24 @@ class _Parser(argparse.ArgumentParser):
     """A parser that suggests the nearest word, and imports a verb's module on use."""
 
     verb: Verb | None = None
+    _mixing = False
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Learn the verb's own arguments first."""
+        """Learn the verb's own arguments first; then take options wherever they stand.
+
+        Otherwise an option between two words would take those that may be left out for left out:
+        ``topics produce words --app . '{}'`` had no record, and one word too many.
+        """
         if self.verb is not None:
             name, self.verb = self.verb.module, None
             import_module(f"penstock.cli.{name}").register(self)
-        return super().parse_known_args(args, namespace)
+        if self._mixing or self._subparsers is not None:
+            return super().parse_known_args(args, namespace)
+        self._mixing = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._mixing = False
 
     def error(self, message: str) -> NoReturn:
         """Write what is wrong and how to learn more, and exit with 2."""

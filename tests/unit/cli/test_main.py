@@ -3,6 +3,8 @@ import sys
 
 import pytest
 
+from penstock.cli.main import make_parser
+
 
 def test_an_unknown_verb_is_wrong_usage_with_the_nearest_one(penstock):
     answer = penstock("chekc")
@@ -75,3 +77,21 @@ def test_help_is_fast_because_it_imports_neither_kafka_nor_spark():
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     assert "verify an application" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("topics produce words --app . {} {}", {"topic": "words", "values": ["{}", "{}"]}),
+        ("topics produce --app . words {}", {"topic": "words", "values": ["{}"], "app": "."}),
+        ("topics produce words {} --key k {}", {"values": ["{}", "{}"], "key": "k"}),
+        ("topics produce words", {"topic": "words", "values": []}),
+        ("explain app.py --json part", {"app": "app.py", "part": "part", "json": True}),
+        ("lake maintain app.py --set a=b kept", {"app": "app.py", "table": "kept"}),
+        ("check --json app.py --debug", {"app": "app.py", "json": True, "debug": True}),
+        ("dev app.py --only a b --for 5s", {"app": "app.py"}),
+    ],
+)
+def test_options_may_stand_between_words(words, found):
+    arguments = vars(make_parser().parse_args(words.split()))
+    assert {name: arguments[name] for name in found} == found
