@@ -19,7 +19,7 @@ from penstock.core.patterns.pattern import Pattern
 from penstock.core.patterns.steps import Chain
 from penstock.patterns import pattern, sequence
 
-__all__ = ["Case", "Outcome", "PatternCase", "differences"]
+__all__ = ["Case", "Outcome", "PatternCase", "differences", "unsayable"]
 
 Case = dict[str, Any]
 
@@ -46,6 +46,15 @@ class Outcome:
     late: list[int] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     """Codes of dead letters."""
+
+
+def unsayable(case: Case) -> str | None:
+    """Return why a case cannot be declared in Penstock's words, which is an error; None: it can."""
+    for step in _all_steps(case["steps"]):
+        repeated = [word for word in ("times", "optional", "greedy", "until") if word in step]
+        if step.get("not") and repeated:
+            return f"{step['name']}: what must not come has no {', '.join(repeated)}"
+    return None
 
 
 class PatternCase:
@@ -227,11 +236,15 @@ def _listed(given: Any) -> list[Any]:
 
 
 def _step_names(steps: list[Case]) -> Iterator[str]:
+    return (step["name"] for step in _all_steps(steps))
+
+
+def _all_steps(steps: list[Case]) -> Iterator[Case]:
     for step in steps:
         if "group" in step:
-            yield from _step_names(step["group"])
+            yield from _all_steps(step["group"])
         else:
-            yield step["name"]
+            yield step
 
 
 def _conditions(steps: list[Case]) -> Iterator[str]:

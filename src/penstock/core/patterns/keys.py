@@ -20,7 +20,7 @@ from penstock.core.patterns.matcher import Failed, Matcher
 from penstock.core.patterns.plan import PatternPlan
 from penstock.errors import DataError
 
-__all__ = ["Found", "Key", "Matching"]
+__all__ = ["EarlyKey", "Found", "Key", "Matching"]
 
 _order = attrgetter("order")
 
@@ -42,7 +42,7 @@ class Found:
 class Key:
     """Everything that is kept of one key."""
 
-    __slots__ = ("ahead", "base", "came", "front", "given", "listed", "log", "state", "waited")
+    __slots__ = ("ahead", "came", "listed", "state", "waited")
 
     def __init__(self) -> None:
         self.state = KeyState()
@@ -54,19 +54,34 @@ class Key:
         """How many records have come: they are told apart by it."""
         self.listed = NEVER
         """The watermark that it is listed to wait for."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing has to be kept."""
+        state = self.state
+        return not (self.ahead or state.fresh or state.waiting or state.held)
+
+
+class EarlyKey(Key):
+    """A key whose results may still change, with what they came from."""
+
+    __slots__ = ("base", "front", "given", "log")
+
+    def __init__(self) -> None:
+        super().__init__()
         self.base: KeyState | None = None
         """The state before the log; None: there is nothing that may change."""
         self.log: list[Event] = []
+        """Records that were matched already, in order."""
         self.given: list[Match] = []
-        """What the records of the log gave."""
+        """What they gave."""
         self.front = -NEVER
         """The time up to which they were matched."""
 
     @property
     def empty(self) -> bool:
         """Whether nothing has to be kept."""
-        state = self.state
-        return self.base is None and not (self.ahead or state.fresh or state.waiting or state.held)
+        return self.base is None and super().empty
 
 
 class Matching:
@@ -79,6 +94,10 @@ class Matching:
         self._early = plan.early and plan.lateness > 0
         self._behind = 0 if self._early else plan.lateness
 
+    def new(self) -> Key:
+        """Return a key that nothing came for yet."""
+        return EarlyKey() if self._early else Key()
+
     def add(self, key: Key, arrival: Arrival) -> None:
         """Keep a record until its turn."""
         key.ahead.append(Event((arrival.time, arrival.input, key.came), arrival))
@@ -90,7 +109,7 @@ class Matching:
             key.ahead.sort(key=_order)
         front = watermark if watermark >= END else watermark - self._behind
         matches: list[Match] = []
-        if self._early:
+        if isinstance(key, EarlyKey):
             changed = True
             self._match_again(key, found)
             while key.ahead and key.ahead[0].time < front:
@@ -103,7 +122,7 @@ class Matching:
         if matches:
             found.add(matches)
         key.waited = bool(key.ahead)
-        if self._early:
+        if isinstance(key, EarlyKey):
             key.given += matches
             key.front = front
             self._settle(key, watermark)
@@ -135,27 +154,28 @@ class Matching:
         if key.ahead:
             due = min(due, min(key.ahead[0].time, key.ahead[-1].time) + 1)
         due = min(NEVER, due + self._behind)
-        if key.base is not None:
+        if isinstance(key, EarlyKey) and key.base is not None:
             first = key.log[0].time + 1 if key.log else NEVER
             due = min(due, min(first, key.base.deadline) + self._plan.lateness)
         return due
 
     def pack(self, key: Key) -> list[Any]:
         """Return a key as plain data."""
-        state = key.state if key.base is None else key.base
+        state = key.base if isinstance(key, EarlyKey) and key.base is not None else key.state
         kept = [key.came, key.listed, pack_state(state, self._codec), self._events(key.ahead)]
-        return [*kept, key.front, self._events(key.log)] if self._early else kept
+        if isinstance(key, EarlyKey):
+            kept += [key.front, self._events(key.log)]
+        return kept
 
     def unpack(self, kept: list[Any]) -> Key:
         """Return the key that plain data holds."""
-        key = Key()
-        came, listed, state, ahead, *rest = kept
-        key.came, key.listed = came, listed
+        key = self.new()
+        key.came, key.listed, state, ahead, *rest = kept
         matcher = self._matcher
         key.state = unpack_state(state, self._codec, matcher.automaton, matcher.values_of)
         key.ahead = [self._codec.unpack(each) for each in ahead]
         key.waited = bool(ahead)
-        if rest:
+        if isinstance(key, EarlyKey):
             key.front, log = rest
             key.log = [self._codec.unpack(each) for each in log]
             key.base = key.state
@@ -165,7 +185,7 @@ class Matching:
     def _events(self, events: list[Event]) -> list[Any]:
         return [self._codec.pack(event) for event in events]
 
-    def _match(self, key: Key, event: Event, matches: list[Match], found: Found) -> None:
+    def _match(self, key: EarlyKey, event: Event, matches: list[Match], found: Found) -> None:
         """Match one record, and keep it to be matched anew."""
         if key.base is None:
             key.base = key.state.copy()
@@ -177,7 +197,7 @@ class Matching:
         key.log.append(event)
         found.failed += failed or ()
 
-    def _match_again(self, key: Key, found: Found) -> None:
+    def _match_again(self, key: EarlyKey, found: Found) -> None:
         """Put late records among those that were matched, and say what that changes."""
         late = [event for event in key.ahead if event.time < key.front]
         if not late:
@@ -193,7 +213,7 @@ class Matching:
         found.add(_more(before, was - now), "withdraw")
         found.add(_more(key.given, now - was))
 
-    def _replay(self, key: Key, found: Found) -> None:
+    def _replay(self, key: EarlyKey, found: Found) -> None:
         """Match the log anew, from the state before it."""
         log, key.log, key.given = key.log, [], []
         key.state = KeyState() if key.base is None else key.base.copy()
@@ -201,7 +221,7 @@ class Matching:
             self._match(key, event, key.given, found)
         self._matcher.advance(key.state, key.front, key.given)
 
-    def _settle(self, key: Key, watermark: int) -> None:
+    def _settle(self, key: EarlyKey, watermark: int) -> None:
         """Forget how it came to what no late record can change any more."""
         base = key.base
         until = watermark if watermark >= END else watermark - self._plan.lateness

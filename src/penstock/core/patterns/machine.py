@@ -153,7 +153,7 @@ class PatternMachine:
         key = self._keys.get(name)
         if key is None:
             found = self._store.get(_KEY + name)
-            key = Key() if found is None else self._matching.unpack(decode(found))
+            key = self._matching.new() if found is None else self._matching.unpack(decode(found))
             self._keys[name] = key
         return key
 

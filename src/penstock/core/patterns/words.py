@@ -17,8 +17,8 @@ def words_of(given: Pattern) -> tuple[tuple[str, str], ...]:
     return (
         ("streams", ", ".join(str(getattr(each, "name", each)) for each in given.reads)),
         ("by", ", ".join(given.by)),
-        ("steps", " ".join(_element(each) for each in given.elements)),
-        ("within", f"{given.within} of {given.within_of}" if given.within else ""),
+        ("steps", _chain(given.elements)),
+        ("within", f"{given.within} of the {given.within_of}" if given.within else ""),
         ("lateness", str(given.lateness)),
         ("after_match", " ".join(skip).strip()),
         ("results", given.mode + (" with time-outs" if given.timeouts else "")),
@@ -26,19 +26,28 @@ def words_of(given: Pattern) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _element(element: Element) -> str:
+_VERBS = {"strict": "next", "relaxed": "then", "any": "any"}
+
+
+def _chain(elements: tuple[Element, ...]) -> str:
+    texts = []
+    for number, element in enumerate(elements):
+        verb = "first" if number == 0 and element.after == "relaxed" else _VERBS[element.after]
+        texts.append(_element(element, verb))
+    return ", ".join(texts)
+
+
+def _element(element: Element, verb: str) -> str:
     if isinstance(element, Group):
-        inner = " ".join(_element(each) for each in element.sequence.elements)
-        text = f"{element.after} ({inner})"
+        text = f"{verb} ({_chain(element.sequence.elements)})"
     else:
-        no = "no " if element.absent else ""
         where = f" where {element.where}" if element.where else ""
-        greedy = " greedy" if element.greedy else ""
         stream = getattr(element.stream, "name", element.stream)
-        text = f"{element.after} {no}{element.name} of {stream}{where}{greedy}"
-    if element.absent if not isinstance(element, Group) else False:
-        return text
+        if element.absent:
+            never = "never" if element.after == "relaxed" else "not next"
+            return f"{never} {element.name} of {stream}{where}"
+        text = f"{verb} {element.name} of {stream}{where}{' greedy' if element.greedy else ''}"
     times = "" if element.times == 1 else f" times {element.times} {element.between}"
     optional = " optional" if element.optional else ""
     until = f" until {element.until}" if element.until else ""
-    return f"{text}{times}{optional}{until};"
+    return f"{text}{times}{optional}{until}"
