@@ -86,6 +86,7 @@ def lines_of(results: Mapping[str, Any]) -> list[Line]:
         "latency": _latency,
         "cluster": _cluster,
         "bigstate": _bigstate,
+        "lookups": _lookups,
     }
     return [
         line for name, make in makers.items() if name in results for line in make(results[name])
@@ -141,3 +142,11 @@ def _bigstate(found: Mapping[str, float]) -> Iterator[Line]:
         yield Line(f"state larger than memory: {what}", found[f"{what} MB"], "MB")
     yield Line("state larger than memory: speed", found["records/s"], "records/s")
     yield Line("state larger than memory: wrong keys", found["wrong"], asked=0, at_most=True)
+
+
+def _lookups(found: Mapping[str, Any]) -> Iterator[Line]:
+    rows = f"{found['rows']:,} rows"
+    yield Line(f"batch without the table of {rows}", found["without"]["median"], "s")
+    yield Line(f"batch beside the table of {rows}", found["beside"]["median"], "s")
+    yield Line(f"first batch beside the table of {rows}", found["beside"]["first"], "s")
+    yield Line("batch beside a table to one without", found["ratio"], asked=1.5, at_most=True)

@@ -31,6 +31,7 @@ BENCHMARKS: dict[str, tuple[list[str], list[str]]] = {
     "latency": ([], ["--seconds", "30"]),
     "cluster": ([], ["--records", "1000000"]),
     "bigstate": ([], ["--keys", "500000"]),
+    "lookups": ([], ["--rows", "500000"]),
     "growth": (["--svg", str(HERE / "growth.svg")], ["--records", "100000"]),
 }
 """What each is given, and what more where it must be quick."""

@@ -23,6 +23,7 @@ SPOOL_BYTES = 64 << 20
 """Not more than so much is kept of a batch; with more it is written by one task."""
 
 _DIRECTORY = "lookups"
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
 _BATCH = "streaming.sql.batchId"
 """Where Spark tells its tasks the number of the batch."""
 
@@ -105,6 +106,6 @@ class SpooledRows:
 
 def _bytes(rows: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
+    with pa.ipc.new_stream(sink, rows.schema, options=_COMPRESSED) as writer:
         writer.write_table(rows)
     return bytes(sink.getvalue())
