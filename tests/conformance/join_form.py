@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from join_combiners import Letters, SetOf, Trace
@@ -148,7 +149,8 @@ class _Declaring:
         if name in self.inputs:
             return self.inputs[name]
         rows = self.rows.get(name, [])
-        keyless = stream and any(key is None for key, _ in rows)
+        whose = self.rows.values() if self.case["kind"] == "merge" else (rows,)
+        keyless = stream and any(key is None for each in whose for key, _ in each)
         cls = self._class(rows, keyless=keyless, stream=stream)
         shown = f"{self.name}.{name}" if self.on == "spark" or self.name != "case" else name
         if stream:
@@ -199,9 +201,13 @@ class _Declaring:
             if isinstance(value, dict):
                 for name, each in value.items():
                     if each is not None and isinstance(each, str | int | float):
-                        found[name] = (
-                            float if {found.get(name), type(each)} == {int, float} else type(each)
-                        )
+                        both = {found.get(name), type(each)} == {int, float}
+                        found[name] = float if both else type(each)
+        summed = str(self.case.get("aggregate"))
+        for name, text_kind in found.items():
+            # Sums of texts are decimal.
+            if text_kind is str and (f"sum({name})" in summed or (name, summed) == ("v", "sum")):
+                found[name] = Decimal
         return found
 
     def _selected(self, name: str, *, stream: bool) -> Any:
@@ -219,6 +225,15 @@ class _Declaring:
         show = _shows_pair(_shows_row, _shows_row)
         for number, then in enumerate(case.get("then", ()), start=1):
             shape = self.app.table if kind in ("table-table", "foreign-key") else self.app.stream
+            if "left row" in str(then.get("on", "")):
+                field_name = f"on_{then['on'].split()[0]}"
+                path = ".".join(["left"] * number)
+                joined = joined.select(
+                    json_key="json_key",
+                    left="left",
+                    right="right",
+                    **{field_name: f"{path}.{field_name}"},
+                )
             so_far = shape(f"{self.name}.then{number}", joined, on=self.on, partitions=1)
             settings = {**case, **then}
             next_kind = settings["kind"]
@@ -226,23 +241,19 @@ class _Declaring:
             first, second, shows = so_far, other, (show, _shows_row)
             if then.get("swap"):
                 first, second, shows = other, so_far, (_shows_row, show)
-            joined = self._joined((first, second), settings, next_kind, then=then)
+            joined = self._joined((first, second), settings, next_kind)
             show, kind = _shows_pair(*shows), next_kind
         shape = self.app.table if kind in ("table-table", "foreign-key") else self.app.stream
         results = shape(f"{self.name}.results", joined, on=self.on, partitions=1)
         return [results], show
 
-    def _joined(
-        self, sides: tuple[Any, Any], case: Case, kind: str, then: Case | None = None
-    ) -> Any:
+    def _joined(self, sides: tuple[Any, Any], case: Case, kind: str) -> Any:
         left, right = sides
         names = ("left", "right")
         how = case.get("join", "inner")
         on: Any = "json_key"
         if case.get("on"):
             field_name = case["on"].split()[0]
-            if then is not None and "left row" in str(then.get("on", "")):
-                raise UnsupportedError("a foreign key of an earlier left row")
             on = {f"on_{field_name}": "json_key"}
         if kind == "table-table":
             on = "json_key"
@@ -250,7 +261,7 @@ class _Declaring:
             return left.join(broadcast(right), on=on, how=how, names=names)
         if kind in ("table-table", "foreign-key"):
             return left.join(right, on=on, how=how, names=names)
-        repartition = bool(case.get("repartition")) or self._any_keyless()
+        repartition = True  # where it is needed: records without a key, or joined on another field
         if kind == "stream-table":
             wait = None
             if case.get("wait"):
@@ -269,9 +280,6 @@ class _Declaring:
             repartition=repartition,
         )
         return joined.results("early") if case.get("emit") == "eager" else joined
-
-    def _any_keyless(self) -> bool:
-        return any(not data.record.schema.key for data in self.inputs.values())
 
     def _aggregate(self) -> tuple[list[Any], Any]:
         case = self.case
@@ -301,14 +309,10 @@ class _Declaring:
     def _one(self, asked: str) -> Any:
         name, _, of = asked.partition("(")
         of = f"of_{of.rstrip(')') or 'v'}"
-        texts = any(
-            isinstance(value, dict) and isinstance(value.get(of[3:]), str)
-            for _, value in self.rows.get("left", ())
-        )
         if name == "count":
             return count()
         made = {
-            "sum": lambda: total(f"cast({of} as decimal(38,18))" if texts else of),
+            "sum": lambda: total(of),
             "max": lambda: maximum(of),
             "min": lambda: minimum(of),
             "set": lambda: combine(of, SetOf(), gives=list[str]),

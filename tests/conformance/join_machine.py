@@ -61,7 +61,8 @@ class MachineEngine:
         """Feed records in moments of a random size; between two there may be a restart."""
         left = list(feeds)
         while left:
-            size = self._random.randint(1, len(left))
+            # Of several parts the next one sees each record before the record that follows.
+            size = self._random.randint(1, len(left)) if len(self._parts) == 1 else 1
             self._moment(left[:size])
             left = left[size:]
             if self._random.random() < 0.3:

@@ -1,6 +1,7 @@
 """Results of the join cases as the cases say them."""
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -8,6 +9,9 @@ from typing import Any
 from join_form import Declared, Shown
 
 from penstock.core.records.codec import JsonCodec
+
+_DECIMAL = re.compile(r"-?\d+\.\d{18}")
+"""How a sum of decimals is written."""
 
 
 def shown(
@@ -37,11 +41,8 @@ def same_value(found: Any, expected: Any) -> bool:
     """Whether two values are equal; decimals are texts."""
     if isinstance(found, list) and isinstance(expected, list):
         return len(found) == len(expected) and all(map(same_value, found, expected))
-    if (
-        isinstance(found, str)
-        and isinstance(expected, int | float)
-        and not isinstance(expected, bool)
-    ):
+    number = isinstance(expected, int | float) and not isinstance(expected, bool)
+    if isinstance(found, str) and (number or _DECIMAL.fullmatch(found)):
         try:
             return Decimal(found) == Decimal(str(expected))
         except ArithmeticError:

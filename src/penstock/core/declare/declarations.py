@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, Literal, TypeVar
 
 from penstock.core.graph.data import Data, Lake, OnLog, Stream, Table
@@ -215,8 +216,8 @@ class Declarations:
 def inherited_event_time(given: Any, record: RecordType[Any]) -> EventTime | None:
     """Return how the watermark follows what an operator gives: as it follows what that reads.
 
-    Of several streams it is the first's rule, with the most disorder of all. None: it is no
-    operator, or its results have no event time.
+    Of several streams it is the first's rule, with the most disorder of all, and with what the
+    operator holds results back. None: it is no operator, or its results have no event time.
     """
     if not is_operator(given) or record.schema.time is None:
         return None
@@ -224,9 +225,10 @@ def inherited_event_time(given: Any, record: RecordType[Any]) -> EventTime | Non
     if not rules:
         return None
     disorders = [rule.disorder for rule in rules if rule.disorder is not None]
+    disorder = max(disorders, default=timedelta()) + getattr(given, "delay", timedelta())
     first = rules[0]
     return EventTime(
-        disorder=max(disorders, default=None),
+        disorder=disorder or None,
         idle_after=first.idle_after,
         closes_after=first.closes_after,
         ahead=first.ahead,

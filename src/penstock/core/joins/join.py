@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 
 from penstock.core.derived.selected import Selected
 from penstock.core.derived.steps import Declared
-from penstock.core.joins.resolve import reads_of, resolve
+from penstock.core.joins.resolve import delay_of, reads_of, resolve
 from penstock.core.operators.broadcast import Broadcast
 from penstock.core.operators.operator import Plan
 from penstock.core.place import caller
@@ -109,6 +109,11 @@ class Join:
     def reads(self) -> tuple[Any, ...]:
         """What it reads."""
         return reads_of(self) if self.given is None else self.given
+
+    @property
+    def delay(self) -> timedelta:
+        """How far event time may be past a result when it comes: one without a partner waits."""
+        return delay_of(self)
 
     def reading(self, data: Sequence[Any]) -> Join:
         """Return the same join over these streams and tables."""

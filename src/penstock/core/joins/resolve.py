@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from penstock.core.derived.steps import Step, TextReader
 from penstock.core.expression.tree import Field as FieldNode
 from penstock.core.expression.tree import Member
+from penstock.core.instants import MICROSECOND
 from penstock.core.joins.answers import Answers
 from penstock.core.joins.output import AT, WITHDRAWN, OutputPlan, ResultKey
 from penstock.core.joins.plan import JoinPlan, PlanSide, Spans
@@ -24,7 +26,7 @@ from penstock.errors import Problem
 if TYPE_CHECKING:
     from penstock.core.joins.join import Join
 
-__all__ = ["reads_of", "resolve"]
+__all__ = ["delay_of", "reads_of", "resolve"]
 
 _HOW = ("inner", "left", "outer")
 
@@ -36,6 +38,15 @@ def reads_of(join: Join) -> tuple[Any, ...]:
         tables = [getattr(each, "table", each) for each in (join.left, join.right)]
         return tuple(getattr(each, "data", each) for each in tables)
     return tuple(each for each, _ in _read_by(pair))
+
+
+def delay_of(join: Join) -> timedelta:
+    """Return how far event time may be past a result when it comes."""
+    plan = resolve(join)
+    if not isinstance(plan, JoinPlan) or not plan.output.withdraws or plan.early:
+        return timedelta()
+    spans = plan.spans
+    return max(spans.after, spans.before, 0) * MICROSECOND + spans.lateness * MICROSECOND
 
 
 def _read_by(pair: Pair) -> list[tuple[Any, tuple[int, ...]]]:

@@ -1,6 +1,7 @@
 """Two streams joined within a time, on the machine: against a recount, cut and restarted."""
 
 from collections import Counter
+from datetime import timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -146,3 +147,12 @@ def test_a_key_with_many_rows_writes_what_came_and_not_all_of_it_again():
     run.restart()
     run.take([arrival(1, "a", 5000, 1)])
     assert len(run.given.results) == 5000
+
+
+def test_a_stream_of_results_allows_for_those_that_were_held_back():
+    app, left, right = streams(disorder="1s")
+    joined = left.join(right, on="key", how="left", after="10s", lateness="5s")
+    results = app.stream("results", joined, on="services")
+    assert results.event_time.disorder == timedelta(seconds=16)
+    early = app.stream("early", joined.results("early"), on="services")
+    assert early.event_time.disorder == timedelta(seconds=1)
