@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 
 import msgspec
+
 from apps.anomaly.drives.files import DrivesError, read_days
 from apps.anomaly.drives.model import MODEL, ModelError, load_model
 from apps.anomaly.drives.replay import outcome, replay
 from apps.anomaly.series.files import SeriesError, score_directory
-
 from penstock.models import sealed
 
 
@@ -67,8 +67,9 @@ def _drives(given: argparse.Namespace) -> None:
 
 
 def _train(given: argparse.Namespace) -> None:
-    from apps.anomaly.drives.training import train
     from pyspark.sql import SparkSession
+
+    from apps.anomaly.drives.training import train
 
     days = read_days(given.file)
     spark = SparkSession.builder.master("local[2]").appName("anomaly").getOrCreate()

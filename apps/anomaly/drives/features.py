@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass, field
-from datetime import date
+from datetime import datetime
 from math import log1p
 
-__all__ = ["FEATURES", "DailyValues", "DriveHistory"]
+from penstock import record
+
+__all__ = ["FEATURES", "DriveDay", "DriveHistory"]
 
 FEATURES = (
     "reallocated",
@@ -35,12 +35,12 @@ _TERABYTE = 1e12
 _MOST_SECTORS = 70_000
 
 
-@dataclass(frozen=True, slots=True)
-class DailyValues:
+@record(key="serial", time="at")
+class DriveDay:
     """One day of one drive: raw SMART values 1, 5, 9 and 197."""
 
-    day: date
     serial: str
+    at: datetime
     model: str
     capacity_bytes: int
     read_errors: int
@@ -49,7 +49,7 @@ class DailyValues:
     pending_sectors: int
 
 
-@dataclass
+@record()
 class DriveHistory:
     """What has to be remembered of one drive; bounded, whatever comes."""
 
@@ -58,41 +58,49 @@ class DriveHistory:
     pending: int = 0
     stalled: float = 0.0
     """1 on a day on which the drive's clock of hours stood still; it fades from day to day."""
-    last_day: date | None = None
+    last_at: datetime | None = None
     last_hours: int = 0
-    sectors: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=_WEEK))
-    """The sectors of the last days: reallocated, pending."""
+    reallocated_days: list[int] = []  # noqa: RUF012 - each record has its own
+    """The sectors of the last days, the oldest first."""
+    pending_days: list[int] = []  # noqa: RUF012
 
-    def see(self, values: DailyValues, model_risk: float) -> tuple[float, ...]:
-        """Return the features of a day, in the order of `FEATURES`, and remember the day."""
-        reallocated = values.reallocated_sectors
-        pending = min(values.pending_sectors, _MOST_SECTORS)
-        self.reallocated = max(self.reallocated, reallocated)
-        self.pending = max(self.pending, pending)
-        self.stalled = max(self.stalled * _STALL_FADES, float(self._stands_still(values)))
-        before = self.sectors[0] if self.sectors else (reallocated, pending)
-        self.sectors.append((reallocated, pending))
-        self.last_day, self.last_hours = values.day, values.power_on_hours
-        return (
-            log1p(self.reallocated),
-            log1p(self.pending),
-            _signed_log(reallocated - before[0]),
-            _signed_log(pending - before[1]),
-            float(self.reallocated > 0 or self.pending > 0),
-            float(self.reallocated > 0 and self.pending > 0),
-            log1p(values.power_on_hours),
-            self.stalled,
-            log1p(values.read_errors),
-            values.capacity_bytes / _TERABYTE,
-            float(values.power_on_hours < _YOUNG_HOURS),
-            model_risk,
+    def after(self, day: DriveDay) -> DriveHistory:
+        """Return the history with one more day."""
+        pending = min(day.pending_sectors, _MOST_SECTORS)
+        return DriveHistory(
+            reallocated=max(self.reallocated, day.reallocated_sectors),
+            pending=max(self.pending, pending),
+            stalled=max(self.stalled * _STALL_FADES, float(self._stands_still(day))),
+            last_at=day.at,
+            last_hours=day.power_on_hours,
+            reallocated_days=[*self.reallocated_days, day.reallocated_sectors][-_WEEK:],
+            pending_days=[*self.pending_days, pending][-_WEEK:],
         )
 
-    def _stands_still(self, values: DailyValues) -> bool:
+    def features(self, day: DriveDay, *, before: DriveHistory, model_risk: float) -> list[float]:
+        """Return the features of the day that made this history of the one before."""
+        week_ago = (before.reallocated_days or self.reallocated_days)[0]
+        pending_ago = (before.pending_days or self.pending_days)[0]
+        return [
+            log1p(self.reallocated),
+            log1p(self.pending),
+            _signed_log(self.reallocated_days[-1] - week_ago),
+            _signed_log(self.pending_days[-1] - pending_ago),
+            float(self.reallocated > 0 or self.pending > 0),
+            float(self.reallocated > 0 and self.pending > 0),
+            log1p(day.power_on_hours),
+            self.stalled,
+            log1p(day.read_errors),
+            day.capacity_bytes / _TERABYTE,
+            float(day.power_on_hours < _YOUNG_HOURS),
+            model_risk,
+        ]
+
+    def _stands_still(self, day: DriveDay) -> bool:
         """Return whether the drive has hardly run since its last values, not long ago."""
-        if self.last_day is None or (values.day - self.last_day).days > _RECENT_DAYS:
+        if self.last_at is None or (day.at - self.last_at).days > _RECENT_DAYS:
             return False
-        return values.power_on_hours - self.last_hours <= 1
+        return day.power_on_hours - self.last_hours <= 1
 
 
 def _signed_log(change: int) -> float:

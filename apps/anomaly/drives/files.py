@@ -6,10 +6,10 @@ import csv
 import gzip
 import zlib
 from collections.abc import Iterator
-from datetime import date
+from datetime import UTC, datetime
 from pathlib import Path
 
-from apps.anomaly.drives.features import DailyValues
+from apps.anomaly.drives.features import DriveDay
 
 __all__ = ["DrivesError", "read_days"]
 
@@ -28,16 +28,16 @@ class DrivesError(Exception):
     """A file does not hold daily values of drives; the message says where and why."""
 
 
-def read_days(file: Path) -> list[tuple[DailyValues, bool]]:
+def read_days(file: Path) -> list[tuple[DriveDay, bool]]:
     """Return each day of each drive, in order of time, and whether the drive failed on it."""
     try:
         rows = list(_rows(file))
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
         raise DrivesError(f"{file}: {error}") from error
-    return sorted(rows, key=lambda row: row[0].day)
+    return sorted(rows, key=lambda row: row[0].at)
 
 
-def _rows(file: Path) -> Iterator[tuple[DailyValues, bool]]:
+def _rows(file: Path) -> Iterator[tuple[DriveDay, bool]]:
     opened = gzip.open if file.suffix == ".gz" else open
     with opened(file, "rt", newline="", encoding="utf-8") as lines:
         reader = csv.DictReader(lines)
@@ -51,10 +51,10 @@ def _rows(file: Path) -> Iterator[tuple[DailyValues, bool]]:
                 raise DrivesError(f"{file}, line {reader.line_num}: {error}") from error
 
 
-def _values(row: dict[str, str]) -> DailyValues:
+def _values(row: dict[str, str]) -> DriveDay:
     serial, model, *numbers = (row[name] for name in _COLUMNS)
     capacity, errors, reallocated, hours, pending = (
         max(int(float(number or 0)), 0) for number in numbers
     )
-    day = date.fromisoformat(row["date"])
-    return DailyValues(day, serial, model, capacity, errors, reallocated, hours, pending)
+    at = datetime.fromisoformat(row["date"]).replace(tzinfo=UTC)
+    return DriveDay(serial, at, model, capacity, errors, reallocated, hours, pending)

@@ -7,8 +7,8 @@ from math import exp
 from pathlib import Path
 
 import msgspec
-from apps.anomaly.drives.features import FEATURES
 
+from apps.anomaly.drives.features import FEATURES
 from penstock import record
 from penstock.errors import DataError
 from penstock.models import ModelVersion, opened

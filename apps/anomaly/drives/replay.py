@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
 
-from apps.anomaly.drives.features import DailyValues, DriveHistory
+from apps.anomaly.drives.features import DriveDay, DriveHistory
 from apps.anomaly.drives.model import DriveModel
 
 __all__ = ["Drive", "Outcome", "outcome", "replay"]
@@ -28,24 +28,26 @@ class Drive:
     actions: tuple[str, ...] = ()
     failed_on: date | None = None
 
-    def see(self, values: DailyValues, model: DriveModel) -> float:
+    def see(self, day: DriveDay, model: DriveModel) -> float:
         """Score a day; alarm once, and do more once it is certain."""
-        score = model.score(self.history.see(values, model.risk(values.model)))
+        before, self.history = self.history, self.history.after(day)
+        risk = model.risk(day.model)
+        score = model.score(self.history.features(day, before=before, model_risk=risk))
         if score > model.threshold and self.alarmed_on is None:
-            self.alarmed_on, self.actions = values.day, ALARM_ACTIONS
+            self.alarmed_on, self.actions = day.at.date(), ALARM_ACTIONS
         if score > model.certain:
             self.actions = CERTAIN_ACTIONS
         return score
 
 
-def replay(days: Iterable[tuple[DailyValues, bool]], model: DriveModel) -> dict[str, Drive]:
+def replay(days: Iterable[tuple[DriveDay, bool]], model: DriveModel) -> dict[str, Drive]:
     """Score every day of every drive, in order; whether it failed is only noted."""
     drives: dict[str, Drive] = {}
-    for values, failed in days:
-        drive = drives.setdefault(values.serial, Drive(values.serial))
-        score = drive.see(values, model)
+    for day, failed in days:
+        drive = drives.setdefault(day.serial, Drive(day.serial))
+        score = drive.see(day, model)
         if failed:
-            drive.failed_on = values.day
+            drive.failed_on = day.at.date()
         else:
             drive.highest = max(drive.highest, score)
     return drives

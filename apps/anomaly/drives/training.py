@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from apps.anomaly.drives.features import FEATURES, DailyValues, DriveHistory
+from apps.anomaly.drives.features import FEATURES, DriveDay, DriveHistory
 from apps.anomaly.drives.model import DriveModel
 from apps.anomaly.drives.replay import Drive
 
@@ -21,7 +21,7 @@ _SMOOTHING = 5
 """So many drives with the usual risk are added to those of each model."""
 _REGULARIZATION = 5e-4
 
-Days = list[tuple[DailyValues, bool]]
+Days = list[tuple[DriveDay, bool]]
 
 
 def train(spark: SparkSession, days: Days) -> DriveModel:
@@ -38,8 +38,10 @@ def train(spark: SparkSession, days: Days) -> DriveModel:
     histories: dict[str, DriveHistory] = {}
     rows = []
     for values, fails in days:
-        history = histories.setdefault(values.serial, DriveHistory())
-        found = history.see(values, risks.get(values.model, usual))
+        before = histories.get(values.serial, DriveHistory())
+        history = histories[values.serial] = before.after(values)
+        risk = risks.get(values.model, usual)
+        found = history.features(values, before=before, model_risk=risk)
         if not fails:
             label = float(values.serial in failed)
             rows.append((label, 1 / counts[values.serial], Vectors.dense(found)))

@@ -2,13 +2,14 @@
 
 import csv
 import gzip
-from datetime import date, timedelta
+import math
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
 import pytest
 from apps.anomaly.__main__ import main
-from apps.anomaly.drives.features import FEATURES, DailyValues, DriveHistory
+from apps.anomaly.drives.features import FEATURES, DriveDay, DriveHistory
 from apps.anomaly.drives.files import read_days
 from apps.anomaly.drives.model import DriveModel, ModelError, load_model
 from apps.anomaly.drives.replay import outcome, replay
@@ -16,17 +17,23 @@ from apps.anomaly.drives.training import model_risks, with_threshold
 
 from penstock.models import sealed
 
-FIRST = date(2013, 4, 10)
+FIRST = datetime(2013, 4, 10, tzinfo=UTC)
 
 
 def day(number, *, serial="A", model="M", sectors=0, pending=0, hours=None):
     hours = 20_000 + 24 * number if hours is None else hours
     at = FIRST + timedelta(days=number)
-    return DailyValues(at, serial, model, 1_000_000_000_000, 7, sectors, hours, pending)
+    return DriveDay(serial, at, model, 1_000_000_000_000, 7, sectors, hours, pending)
 
 
-def named(features):
-    return dict(zip(FEATURES, features, strict=True))
+def seen(days, risk=0.1):
+    """Return the last history of some days, and the features of each day."""
+    history, found = DriveHistory(), []
+    for each in days:
+        before, history = history, history.after(each)
+        features = history.features(each, before=before, model_risk=risk)
+        found.append(dict(zip(FEATURES, features, strict=True)))
+    return history, found
 
 
 def made(**given):
@@ -43,36 +50,30 @@ def made(**given):
 
 
 def test_what_a_drive_remembers_is_its_worst_day_and_the_last_week():
-    history = DriveHistory()
-    for number in range(10):
-        found = named(history.see(day(number, sectors=number, pending=3 - number % 4), 0.1))
-    assert found["reallocated"] == pytest.approx(msg_log(9))
-    assert found["pending"] == pytest.approx(msg_log(3))
-    assert found["reallocated_week"] == pytest.approx(msg_log(7))
+    days = [day(number, sectors=number, pending=3 - number % 4) for number in range(10)]
+    history, [*_, found] = seen(days)
+    assert found["reallocated"] == pytest.approx(logged(9))
+    assert found["pending"] == pytest.approx(logged(3))
+    assert found["reallocated_week"] == pytest.approx(logged(7))
     assert (found["any_sectors"], found["both_sectors"], found["young"]) == (1, 1, 0)
-    assert len(history.sectors) == 7
+    assert len(history.reallocated_days) == len(history.pending_days) == 7
 
 
-def msg_log(value):
-    from math import log1p
-
-    return log1p(value)
+def logged(value):
+    return math.log1p(value)
 
 
 def test_a_drive_whose_clock_stands_still_is_stalled_and_that_fades():
-    history = DriveHistory()
-    hours = [100, 124, 125, 149, 173]
-    found = [named(history.see(day(n, hours=each), 0))["stalled"] for n, each in enumerate(hours)]
-    assert found == pytest.approx([0, 0, 1, 0.9, 0.81])
-    after_a_gap = named(history.see(day(20, hours=173), 0))["stalled"]
-    assert after_a_gap < 0.81
+    days = [day(n, hours=each) for n, each in enumerate([100, 124, 125, 149, 173])]
+    _, found = seen([*days, day(20, hours=173)])
+    assert [each["stalled"] for each in found] == pytest.approx([0, 0, 1, 0.9, 0.81, 0.729])
 
 
 def test_an_alarm_is_given_once_and_more_is_done_when_it_is_certain():
     days = [(day(0), False), (day(1, pending=8), False), (day(2, pending=900), False)]
     [drive] = replay(days, made()).values()
     assert (drive.alarmed_on, drive.actions) == (
-        FIRST + timedelta(days=1),
+        (FIRST + timedelta(days=1)).date(),
         ("notify", "move-data", "turn-off"),
     )
     [drive] = replay(days[:2], made()).values()
@@ -102,12 +103,11 @@ def test_an_alarm_on_the_day_of_the_failure_is_too_late():
 
 
 def test_contributions_add_up_to_the_score():
-    from math import exp
-
     model = made()
-    features = DriveHistory().see(day(0, pending=12), 0.1)
+    _, [found] = seen([day(0, pending=12)])
+    features = list(found.values())
     total = model.intercept + sum(model.contributions(features).values())
-    assert model.score(features) == pytest.approx(1 / (1 + exp(-total)))
+    assert model.score(features) == pytest.approx(1 / (1 + math.exp(-total)))
     assert next(iter(model.contributions(features))) == "pending"
 
 
@@ -150,13 +150,16 @@ def test_risks_are_drawn_towards_the_usual_one():
 def test_a_file_is_replayed_in_the_order_of_its_days_whatever_its_lines_are(tmp_path, capsys):
     names = ["date", "serial_number", "model", "capacity_bytes", "failure"]
     names += [f"smart_{n}_raw" for n in (1, 5, 9, 194, 197)]
-    rows = [[FIRST + timedelta(days=n), "A", "M", 10**12, 0, 1, 0, 24 * n, 20, 0] for n in range(4)]
+    rows = [
+        [(FIRST + timedelta(days=n)).date(), "A", "M", 10**12, 0, 1, 0, 24 * n, 20, 0]
+        for n in range(4)
+    ]
     file = tmp_path / "drives.csv.gz"
     with gzip.open(file, "wt", newline="") as opened:
         csv.writer(opened).writerows([names, *reversed(rows)])
     model = tmp_path / "model.json"
     model.write_bytes(written(made()))
-    assert [values.day for values, _ in read_days(file)] == [row[0] for row in rows]
+    assert [each.at.date() for each, _ in read_days(file)] == [row[0] for row in rows]
     assert main(["drives", str(file), "--model", str(model)]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "serial_number,alarm_date,actions",
