@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 from penstock import (
     App,
+    Change,
     Context,
     EventTime,
     ListState,
@@ -90,6 +91,8 @@ class Plan:
         parts = {"fold"} | {
             each for each in ("pair", "chain", "windows", "spread") if chance.random() < 0.5
         }
+        others = random.Random(f"operators {seed}")
+        parts |= {each for each in ("once", "picked", "heard") if others.random() < 0.5}
         drawn: dict[str, Any] = {
             "partitions": chance.randint(1, 3),
             "clocked": chance.random() < 0.5,
@@ -221,7 +224,7 @@ class RandomApp:
         self.told = self.app.stream(f"{name}.told", Told, partitions=plan.partitions)
         self.outputs: list[Any] = [self.told]
         self._fold()
-        for part in ("pair", "chain", "windows", "spread"):
+        for part in ("pair", "chain", "windows", "spread", "once", "picked", "heard"):
             if part in plan.parts:
                 getattr(self, f"_{part}")()
 
@@ -315,6 +318,32 @@ class RandomApp:
                 yield Told(f"{side} {sign.key} {sign.at}", f"{sign.number} {each}")
 
         self._add("spread", spread, reads=tuple(self.inputs.values()), writes=self._stream("wide"))
+
+    def _once(self) -> None:
+        """Each number of a key once within a span, of one stream."""
+        self._derived("once", self.inputs["left"].deduplicate(by="number", within="30s"))
+
+    def _picked(self) -> None:
+        """Some records of one stream, as others."""
+        picked = self.inputs["right"].where("number % 3 <> 1")
+        self._derived("picked", picked.select(key="key", at="at", text="cast(number as string)"))
+
+    def _derived(self, label: str, operator: Any) -> None:
+        name, partitions = f"{self.app.graph.app}.{label}", self.plan.partitions
+        self.outputs.append(self.app.stream(name, operator, on="services", partitions=partitions))
+
+    def _heard(self) -> None:
+        """What became of rows, and what they were before."""
+        probe = self.probe
+
+        def hear(change: Change[Row], changes: State[int]) -> Told:
+            probe.hit("call")
+            changes.set(changes.get(0) + 1)
+            if change.now and change.now.value % 5 == 4:
+                raise ValueError("unlucky")
+            return Told(change.key, f"{changes.get()} {change.before} {change.now}")
+
+        self._add("heard", hear, reads=self.rows, writes=self._stream("heard_of"))
 
     def _windows(self) -> None:
         right = self.inputs["right"]
