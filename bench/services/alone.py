@@ -90,6 +90,12 @@ class Timed:
         return Count(timer.name, total.get(0))
 
 
+picked = app.stream("picked", plain.where("celsius > 22"), on="services")
+in_kelvin = plain.select(device="device", kelvin="celsius + 273.15")
+kelvin = app.stream("kelvin", in_kelvin, on="services")
+once = app.stream("once", readings.deduplicate(by="at", within="1m"), on="services")
+
+
 @app.actor(reads=plain)
 class Counter:
     total: int = 0
@@ -193,6 +199,7 @@ def round_of(service: Service, given: list[Record]) -> float:
     task = Task(
         app.graph, service, number=0, starts={partition: 0}, delivery=delivery, clock=lambda: NOON
     )
+    task.open()
     began = time.process_time()
     for start in range(0, len(given), BATCH):
         task.handle(partition, given[start : start + BATCH])
@@ -208,7 +215,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     given = {name: list(records(name, options.records)) for name in ("plain", "readings")}
-    every = (convert, count, count_and_tell, objects, Timed, Counter, Teller, Machine)
+    derived = [part for part in app.graph.parts if isinstance(part, Service) and part.operator]
+    every = (convert, count, count_and_tell, objects, Timed, Counter, Teller, Machine, *derived)
     for service in every:
         topic = service.reads[0].name
         lowest = min(round_of(service, given[topic]) for _ in range(options.rounds))

@@ -116,6 +116,7 @@ class Replay:
             delivery=delivery,
             clock=lambda: self._now_at,
             at_end=lambda partition, offset: not self._has_come(partition, offset),
+            drained=lambda partition, offset: not self._has_come(partition, offset),
             tables=tables,
         )
 
@@ -127,6 +128,8 @@ class Replay:
             while (partition := self._next()) is not None:
                 self._go_to(self._inputs[partition].at)
                 self._handle(partition, self._batch(partition))
+            while (turn_at := task.turn_at()) is not None:  # nothing else is to come
+                self._go_to(max(turn_at, self._now_at))
             self._go_to(self._now_at if end_at is None else end_at)
             self._commit()
             task.step.close()

@@ -16,6 +16,7 @@ from penstock import (
     State,
     Timer,
     Timers,
+    by_event_time,
     on_error,
     record,
     retry,
@@ -279,3 +280,28 @@ def test_a_silent_stream_holds_event_time_back_again_with_the_records_it_has_in_
         wait=lambda _: None,
     ).run()
     assert sent == [b'{"key":"%s","text":"0:03:20"}' % key for key in (b"a", b"b")]
+
+
+def test_an_operator_replayed_gives_what_it_gave():
+    past = Past()
+    once = past.app.stream("once", past.signs.deduplicate(by="number", within="1h"), on="services")
+    past.write(*[Sign("a", START_AT + timedelta(seconds=n), n % 3) for n in range(6)])
+    counts = past.replay(past.app.graph.part("once.filling"))
+    assert (counts.received, counts.passed, counts.filtered) == (6, 3, 3)
+    driver = past.live()
+    assert past.sent["once.again"] == [raw.value() for raw in driver.read_raw(once)]
+
+
+def test_inputs_in_the_order_of_event_time_wait_for_each_other_and_nothing_is_left():
+    past = Past()
+    more = past.app.stream("more", Sign)
+
+    @past.app.service(reads=by_event_time(past.signs, more, waits="10s"), writes=past.told)
+    def echo(sign: Sign) -> Told:
+        return Told(sign.key, str(sign.number))
+
+    past.write(*[Sign("a", START_AT + timedelta(seconds=n), n) for n in (0, 2, 4)])
+    past.write(*[Sign("a", START_AT + timedelta(seconds=n), n) for n in (1, 3, 50)], to=more)
+    counts = past.replay(echo)
+    assert counts.received == 6
+    assert past.texts() == ["0", "1", "2", "3", "4", "50"]

@@ -170,10 +170,14 @@ def test_what_is_wrong_with_broadcast_tables_is_said(app, readings, alarms):
     @app.service(reads=(readings, broadcast(alarms)))
     def no_table(reading: Reading, alarms: Rows[Alarm]) -> None: ...
 
+    @app.service(reads=broadcast(limits))
+    def nothing_else(reading: Reading, limits: Rows[Limit]) -> None: ...
+
     problems = check(app.graph)
     assert [(problem.code, problem.message.split("'")[1]) for problem in problems] == [
         ("service.broadcast", "unused"),
         ("service.broadcast", "untold"),
         ("service.broadcast", "no_table"),
+        ("service.broadcast", "nothing_else"),
     ]
     assert "limits: Rows[Limit]" in problems[0].hint

@@ -158,6 +158,10 @@ def _takes(service: Service, signature: Signature) -> Iterator[Problem]:
 def _rows(service: Service) -> Iterator[Problem]:
     """Each parameter for rows needs a table that is read whole, and each such table a parameter."""
     given: tuple[Any, ...] = service.broadcasts
+    if given and not service.reads:
+        text = f"{service.kind} {service.name!r} reads only tables that are whole on every worker"
+        hint = "a change of such a table calls nobody: read a stream, or the table itself"
+        yield Problem("service.broadcast", text, hint, service.place)
     for table in given:
         if not isinstance(table, Table):
             name = getattr(table, "name", table)

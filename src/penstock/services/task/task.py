@@ -260,9 +260,17 @@ class Task:
     def wakes_at(self) -> datetime | None:
         """Return when the clock makes something due: a tick, or the end of a hold."""
         waits = [*self.holds.values(), *([at] if (at := self.step.wakes_at()) else [])]
-        if (order_at := self._order_wakes()) is not None:
+        if (order_at := self.turn_at()) is not None:
             waits.append(order_at)
         return min(waits, default=None)
+
+    def turn_at(self) -> datetime | None:
+        """Return when records that wait for their turn may be handled; None: nothing waits."""
+        if self._order is None:
+            return None
+        if self._unordered:
+            return EPOCH
+        return None if (until := self._order.wakes()) is None else instant(until)
 
     def release(self) -> list[Partition]:
         """End the holds that are over; return the partitions, to be read from their positions."""
@@ -414,17 +422,9 @@ class Task:
         if self.shelf is not None:
             self.shelf.close()
 
-    def _order_wakes(self) -> datetime | None:
-        """Return when records that wait for their turn may be handled; None: nothing waits."""
-        if self._order is None:
-            return None
-        if self._unordered:
-            return EPOCH
-        return None if (until := self._order.wakes()) is None else instant(until)
-
     def _handle_in_order(self, deadline: float) -> bool:
         """Handle the records whose turn it is; return whether there were any."""
-        order, wakes_at = self._order, self._order_wakes()
+        order, wakes_at = self._order, self.turn_at()
         if order is None or wakes_at is None or wakes_at > self._clock():
             return False
         handled = False

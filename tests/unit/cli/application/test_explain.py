@@ -294,3 +294,44 @@ def test_the_facts_of_a_service_come_as_json(penstock, project):
             "produce": {"then": "dead_letter"},
         },
     }
+
+
+OPERATORS = """
+from penstock import App, record
+
+app = App("plant")
+
+
+@record(key="device")
+class Reading:
+    device: str
+    number: int
+
+
+readings = app.stream("readings", Reading)
+app.stream("once", readings.deduplicate(by="number", within="1h"), on="services")
+app.stream("few", readings.where("number < 3").select(device="device"), on="services")
+"""
+
+
+def test_an_operator_says_which_state_it_holds_and_for_how_long(penstock, project):
+    (project / "app.py").write_text(OPERATORS)
+    answer = penstock("explain", ".", "once")
+    assert answer.out.splitlines() == [
+        "once.filling  (deduplication, on services, exactly once)",
+        "  reads         stream readings",
+        "  stream        readings",
+        "  by            number = `number`",
+        (
+            "  holds         the key, number and the event time of each record that was passed on,"
+            " until event time is 2h past it"
+        ),
+        "  changelog     topic plant.once.filling.changelog",
+        "  results to    stream once, keyed by device",
+        "  late to       topic plant.late",
+        "  fields        device: text",
+        "                number: int",
+    ]
+    facts = penstock("explain", ".", "few", "--json").json["parts"][0]["operator"]
+    assert (facts["kind"], facts["holds"], facts["changelog"]) == ("selection", [], None)
+    assert facts["computes"] == {"stream": "readings", "selection": "number < 3; device = device"}
