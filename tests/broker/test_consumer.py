@@ -286,3 +286,22 @@ def test_a_consumer_can_be_closed_from_a_thread_that_did_not_make_it(kafka, topi
     thread.start()
     thread.join(PATIENCE)
     assert not thread.is_alive()
+
+
+def test_a_partition_is_drained_at_its_end_and_again_after_seeking_there(kafka, topic, producer):
+    name = topic(partitions=1)
+    place = (name, 0)
+    with Consumer(kafka, group=name, topics=[name]) as consumer:
+        read_until(lambda: consumer.drained(place, 0), consumer)  # an empty one
+        write(producer, name, 10)
+        read(consumer, 10)
+        read_until(lambda: consumer.drained(place, 10), consumer)
+        consumer.seek({place: 4})
+        assert not consumer.drained(place, 4)
+        assert values(read(consumer, 6)) == [4, 5, 6, 7, 8, 9]
+        read_until(lambda: consumer.drained(place, 10), consumer)
+        consumer.seek({place: 10})
+        read_until(lambda: consumer.drained(place, 10), consumer)
+        consumer.pause([place])
+        consumer.resume([place])
+        assert consumer.drained(place, 10)

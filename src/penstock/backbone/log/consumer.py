@@ -63,6 +63,8 @@ class Consumer:
         self._starts: dict[Partition, int] = {}
         self._first_starts: dict[Partition, int] = {}
         self._ends: dict[Partition, int] = {}
+        self._sought: set[Partition] = set()
+        """Partitions that have not come to their end since they were last sought."""
         self._gaps: dict[Partition, int] = {}
         self._in_listener = False
         self._dead = False
@@ -161,7 +163,7 @@ class Consumer:
 
         To be asked when all records that were handed over are taken note of.
         """
-        return self._ends.get(partition, -1) >= offset
+        return partition not in self._sought and self._ends.get(partition, -1) >= offset
 
     def seek(self, offsets: Offsets) -> None:
         """Go on reading from these offsets, in partitions that are assigned."""
@@ -174,6 +176,7 @@ class Consumer:
                     cause(error), doing=f"seeking {at.topic}[{at.partition}]"
                 ) from error
             self._starts[at.topic, at.partition] = at.offset
+            self._sought.add((at.topic, at.partition))
             self._gaps.pop((at.topic, at.partition), None)
 
     def pause(self, partitions: Collection[Partition]) -> None:
@@ -285,6 +288,7 @@ class Consumer:
             for partition in partitions:
                 self._starts.pop(partition, None)
                 self._ends.pop(partition, None)
+                self._sought.discard(partition)
                 self._gaps.pop(partition, None)
                 self._first_starts.pop(partition, None)
             if self._membership.strategy == "cooperative":
@@ -309,6 +313,7 @@ class Consumer:
             partition = (message.topic() or "", message.partition() or 0)
             if error.code() == KafkaError._PARTITION_EOF:
                 self._ends[partition] = message.offset() or 0
+                self._sought.discard(partition)
                 continue
             if error.code() == KafkaError._AUTO_OFFSET_RESET:
                 # Records before the gap come with this news: they are handled first.

@@ -223,7 +223,10 @@ class OperatorStep:
         filtered = given.dropped // times
         self.tally.filtered += filtered + marks
         self.tally.passed += len(came) // times - marks - filtered - dead
-        newest = max((each.time for each in came if each.record is not None), default=BEGINNING)
+        if self._plan.stateful:  # results may be of any time that its own watermark has not passed
+            newest = self._running().watermark
+        else:
+            newest = max((each.time for each in came if each.record is not None), default=BEGINNING)
         if newest > BEGINNING:
             self._results.mark(source, newest, send)
 
