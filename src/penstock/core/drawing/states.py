@@ -42,13 +42,17 @@ class Chart:
 
 def charts(graph: Graph) -> Sequence[Chart]:
     """Return each life cycle once, under the names of all that it fills."""
-    names: dict[LifeCycle, list[str]] = {}
+    found: list[tuple[LifeCycle, list[str]]] = []
     for part in graph.parts:
         if isinstance(part, Pipeline | Service) and isinstance(part.operator, LifeCycle):
-            names.setdefault(part.operator, []).extend(data.name for data in part.outputs)
+            life = part.operator
+            names = next((names for other, names in found if other == life), None)
+            if names is None:  # records with a list among their first values have no hash
+                found.append((life, names := []))
+            names += [data.name for data in part.outputs]
     return [
-        Chart(", ".join(several), life.states, life.resting, tuple(_steps(life)))
-        for life, several in names.items()
+        Chart(", ".join(names), life.states, life.resting, tuple(_steps(life)))
+        for life, names in found
     ]
 
 

@@ -14,6 +14,7 @@ class Smart:
     drive: str
     at: datetime
     errors: int
+    tags: list[str] = []  # noqa: RUF012 - what a record without it has
 
 
 app = App("plant")
