@@ -75,6 +75,14 @@ class Cells(Overlay):
         self.changed.setdefault(place, before)
         self.values[place] = held if self._lifetime is None else self._until_later(place, held)
 
+    def replace(self, here: CallScope, place: bytes, held: bytes, before: Any) -> None:
+        """Hold bytes where something was that the caller knows, in a state that never expires."""
+        if len(held) + len(place) > _LARGE:
+            check_size(f"the state {self.spec.name!r}", len(place) + len(held))
+        here.undo.append((self, place, before))
+        self.changed.setdefault(place, before)
+        self.values[place] = held
+
     def drop(self, here: CallScope, place: bytes) -> None:
         """Hold nothing any more, as part of a call."""
         if (before := self.values.get(place, ABSENT)) is not ABSENT:

@@ -101,8 +101,8 @@ class Actors:
         def call(take: Take, message: Any, context: Any) -> Any:
             actor = begin()
             given = take(actor, message, context)
-            if isinstance(given, Iterator):  # a generator goes on in the actor
-                given = list(given)
+            if given is not None and isinstance(given, Iterator):
+                given = list(given)  # a generator goes on in the actor
             keep(actor)
             return given
 
@@ -138,11 +138,12 @@ class Actors:
         first = hold(self._class.fields())
 
         def keep(actor: Any) -> None:
-            held, before = hold(pack(actor)), values.get(here.key, ABSENT)
+            key = here.key
+            held, before = hold(pack(actor)), values.get(key, ABSENT)
             if held == before:
                 return
             if held != first:
-                cells.put(here, here.key, held)
+                cells.replace(here, key, held, before)
             elif before is not ABSENT:  # as it was when it began: there is nothing to remember
                 cells.drop(here, here.key)
 
