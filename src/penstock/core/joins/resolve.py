@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from penstock.core.derived.steps import Step, TextReader
 from penstock.core.expression.tree import Field as FieldNode
@@ -72,9 +72,11 @@ def _carrier(side: Side) -> Inner:
 def resolve(join: Join) -> Plan | list[Problem]:
     """Return a join ready to run, or everything that is wrong with it."""
     pair = read_sides(join)
+    spans, unreadable = _read_spans(join)
     if not isinstance(pair, Pair):
-        return pair
-    wrong = [Problem(*each, join.place) for each in _option_problems(join, pair)]
+        return [*pair, *(Problem(*each, join.place) for each in unreadable)]
+    found = [*unreadable, *_option_problems(join, pair, spans)]
+    wrong = [Problem(*each, join.place) for each in found]
     if wrong:
         return wrong
     output = _output(join, pair)
@@ -125,15 +127,25 @@ def _input(data: Any, pair: Pair, sides: tuple[int, ...]) -> Input:
     return replace(found, rule=rule)
 
 
-def _option_problems(join: Join, pair: Pair) -> list[tuple[str, str, str]]:
-    spans: dict[str, int | None] = {}
-    wrong = list(_word_problems(join, pair))
+_Spans: TypeAlias = dict[str, int | None]
+_Wrong: TypeAlias = list[tuple[str, str, str]]
+"""Code, message and hint of each problem."""
+
+
+def _read_spans(join: Join) -> tuple[_Spans, _Wrong]:
+    spans: _Spans = {}
+    wrong: _Wrong = []
     for word in ("before", "after", "lateness", "wait"):
         try:
             spans[word] = span(getattr(join, word))
         except ValueError as error:
             wrong.append(("join.span", f"{word}: {error}", f'{word}="10m", for example'))
             spans[word] = 0
+    return spans, wrong
+
+
+def _option_problems(join: Join, pair: Pair, spans: _Spans) -> _Wrong:
+    wrong = list(_word_problems(join, pair))
     if (spans["lateness"] or 0) < 0 or (spans["wait"] or 0) < 0:
         text = "lateness and wait are not negative"
         wrong.append(("join.span", text, 'lateness="1m", for example'))

@@ -8,6 +8,8 @@ every row meets all its partners, or is in the ledger.
 A left row that met no partner gives its result without one when its window has closed. A row that
 comes out of order after that, and is not late itself, may still be its partner; then the result
 without a partner is withdrawn.
+
+Long because what becomes of a row is decided in one place.
 """
 
 from collections.abc import Callable, Sequence
@@ -358,6 +360,7 @@ class StreamsMachine:
         held = self._keys[key] = _Key()
         found = self._store.get(_KEY + key)
         if found is None:
+            self._dirty.add(key)  # if nothing is kept of it, it is forgotten then
             return held
         listed, *packed = self._read_head(found)
         held.listed = listed

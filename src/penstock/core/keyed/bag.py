@@ -144,6 +144,8 @@ class Bag:
         held = self._held.get(key)
         if held is None:
             held = self._held[key] = self._load(key)
+            if not held.counts:
+                self._dirty.add(key)  # if nothing comes into it, it is forgotten then
         return held
 
     def _load(self, key: bytes) -> _Held:

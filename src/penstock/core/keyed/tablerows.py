@@ -15,6 +15,9 @@ __all__ = ["TableRows", "Version"]
 _SWEEPS = 4
 """Versions are forgotten after at most a fourth of the history more."""
 
+_MOST_ABSENT = 20_000
+"""So many keys without a row are remembered, so that the store is not asked for them again."""
+
 Version = tuple[int, Any]
 """The time of a row, and the row; None: it was deleted then."""
 
@@ -53,6 +56,8 @@ class TableRows:
         self._versions = versions and history is not None
         self._entries: dict[bytes, _Entry] = {}
         self._dirty: set[bytes] = set()
+        self._absent: set[bytes] = set()
+        """Keys that were asked for, and are not in the store."""
         self._waiting = Waiting(tag.decode() + "w", store)
         self._encode = msgspec.msgpack.Encoder().encode
         kept: Any = tuple[int, list[tuple[int, record | None]]]  # type: ignore[valid-type]
@@ -85,6 +90,8 @@ class TableRows:
     def put(self, key: bytes, row: Any | None, time: int, mark: int = BEGINNING) -> None:
         """Take in a row, or None for its deletion."""
         entry = self._entries.get(key) or self._load(key)
+        self._entries[key] = entry
+        self._absent.discard(key)
         self._dirty.add(key)
         if self._history is None:
             entry.times = [] if row is None else [time]
@@ -124,6 +131,7 @@ class TableRows:
                 self._store.put(self._tag + key, self._encode((entry.listed, versions)))
             else:
                 self._store.delete(self._tag + key)
+                del self._entries[key]
         self._dirty.clear()
         self._waiting.flush()
 
@@ -172,11 +180,14 @@ class TableRows:
             del entry.times[0], entry.rows[0]
 
     def _load(self, key: bytes) -> _Entry:
+        if key in self._absent:
+            return _Entry()
         found = self._store.get(self._tag + key)
         if found is None:
-            entry = _Entry()
-        else:
-            listed, versions = self._decode(found)
-            entry = _Entry(versions, listed)
-        self._entries[key] = entry
+            if len(self._absent) >= _MOST_ABSENT:
+                self._absent.clear()
+            self._absent.add(key)
+            return _Entry()
+        listed, versions = self._decode(found)
+        entry = self._entries[key] = _Entry(versions, listed)
         return entry

@@ -102,6 +102,8 @@ class _States:
         if key not in self._held:
             found = self._store.get(b"k" + key)
             self._held[key] = None if found is None else decode(found)
+            if found is None:
+                self._dirty.add(key)  # if nothing comes into it, it is forgotten then
         return self._held[key]
 
     def put(self, key: bytes, held: list[Any] | None) -> None:
