@@ -1,7 +1,9 @@
 """The gateway as strangers see it: the guide's examples, and whatever its document allows."""
 
+import http.client
 import json
 import re
+import ssl
 import subprocess
 import time
 from pathlib import Path
@@ -53,6 +55,45 @@ def test_the_examples_of_the_guide_give_what_it_says(kafka, tmp_path):
                 assert given == wanted
     finally:
         Topics(kafka).delete([topic.name for topic in graph.topics()])
+
+
+def test_tls_and_the_pages_of_other_origins(kafka, tmp_path):
+    app = App(f"tls{time.time_ns()}")
+    readings = app.stream(f"{app.name}.readings", Reading)
+    app.gateway("door", takes=readings)
+    graph = verified(app.graph)
+    Topics(kafka).declare(graph.topics())
+    key, certificate = str(tmp_path / "key.pem"), str(tmp_path / "certificate.pem")
+    name = ("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1")
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    command += ["-nodes", "-days", "1", "-keyout", key, "-out", certificate, *name]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    options = {
+        "tls_certificate_file": certificate,
+        "tls_key_file": key,
+        "origins": "https://page.example",
+    }
+    trusted = ssl.create_default_context(cafile=certificate)
+    with open_door(graph, kafka, tmp_path, **options) as door:
+        assert door.reports[-1].detail["listening on"].startswith("https://")
+
+        def ask(method: str, origin: str, **headers: str) -> http.client.HTTPResponse:
+            connection = http.client.HTTPSConnection(
+                "127.0.0.1", door.port, timeout=60, context=trusted
+            )
+            sent = {"Origin": origin} | {n.replace("_", "-"): v for n, v in headers.items()}
+            connection.request(method, "/v1/health", headers=sent)
+            answer = connection.getresponse()
+            answer.read()
+            connection.close()
+            return answer
+
+        for origin, allowed in (("https://page.example", True), ("https://evil.example", False)):
+            answer = ask("GET", origin)
+            assert answer.status == 200
+            assert (answer.getheader("access-control-allow-origin") == origin) == allowed
+            before = ask("OPTIONS", origin, Access_Control_Request_Method="POST")
+            assert (before.status == 200) == allowed
 
 
 # What is sent here comes from the document alone, as a stranger's tool would do it.

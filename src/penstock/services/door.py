@@ -37,6 +37,7 @@ from penstock.errors import ConfigurationError, PenstockError, TransientError
 from penstock.machine.peers.host import PeerHost
 from penstock.machine.peers.secret import shared_secret
 from penstock.services.state.committed import ABSENT, Committed, Cut
+from penstock.services.usererrors import LOG
 from penstock.services.worker.worker import Worker
 
 __all__ = ["Freshness", "StateDoor", "rows_of"]
@@ -109,6 +110,9 @@ class StateDoor:
             return encode_answer(Refused(code="state.unknown", text=str(error.args[0])))
         except PenstockError as error:
             return encode_answer(Refused(code=error.code, text=error.message))
+        except Exception as error:  # noqa: BLE001 - the connection has other questions
+            LOG.exception("a question to the state of %s failed", question.service)
+            return encode_answer(Refused(code="state.failed", text=type(error).__name__))
 
     async def _look_up(self, question: Question) -> Answer:
         worker = self._workers.get(question.service)

@@ -113,6 +113,7 @@ class _Running:
             self._gateway,
             self._site.connection.within(settings.write_timeout),
             remembered=settings.remembered_requests,
+            wait=settings.write_timeout,
         )
         self._records = RecordRoutes(
             self._gateway,

@@ -1,7 +1,10 @@
 """Pages of rows: merged over tasks, and kept in order while a table changes."""
 
+from urllib.parse import urlencode
+
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.requests import Request
 
 from penstock.core.asking.questions import (
     Get,
@@ -14,6 +17,8 @@ from penstock.core.asking.questions import (
     encode_question,
 )
 from penstock.core.asking.where import address_in, client_name
+from penstock.core.settings.settings import ServingSettings
+from penstock.serving.lookups.asked import mark_of, read_range
 from penstock.serving.lookups.routes import merged
 from penstock.serving.lookups.tables import TableView
 
@@ -55,6 +60,13 @@ def test_pages_over_several_tasks_give_every_key_once_and_in_order(tasks, limit)
             break
         start = last + b"\x00"
     assert found == sorted(distinct)
+
+
+@given(st.binary(max_size=6) | st.sampled_from([b"base64:", b"base64:YQ==", "ä".encode()]))
+def test_whatever_a_key_is_the_next_page_goes_on_behind_it(key):
+    query = urlencode({"after": mark_of(key)})
+    request = Request({"type": "http", "query_string": query.encode(), "headers": []})
+    assert read_range(request, ServingSettings()).start == key + b"\x00"
 
 
 def test_a_page_ends_where_it_would_be_too_large():

@@ -1,6 +1,9 @@
 """What a caller asks for besides the key: a range, and how fresh the answer has to be."""
 
+import base64
+import binascii
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from http import HTTPStatus
@@ -12,10 +15,11 @@ from penstock.core.settings.settings import ServingSettings
 from penstock.core.units import UnitError, duration
 from penstock.serving.http.problems import Problem
 
-__all__ = ["Freshness", "Range", "lists", "read_freshness", "read_range", "text_of_key"]
+__all__ = ["Freshness", "Range", "lists", "mark_of", "read_freshness", "read_range", "text_of_key"]
 
 _MOST_POSITIONS = 1000
 _MOST_DIGITS = 18
+_ENCODED = "base64:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +73,7 @@ def read_range(request: Request, settings: ServingSettings) -> Range:
     query = request.query_params
     start = query.get("from", "").encode("utf-8", "surrogateescape")
     if "after" in query:
-        start = max(start, query["after"].encode("utf-8", "surrogateescape") + b"\x00")
+        start = max(start, _key_after(query["after"]) + b"\x00")
     return Range(
         prefix=query.get("prefix", "").encode("utf-8", "surrogateescape"),
         start=start,
@@ -81,6 +85,24 @@ def read_range(request: Request, settings: ServingSettings) -> Range:
 def text_of_key(key: bytes) -> str:
     """Return a key as a text; bytes that are none as the characters of a replacement."""
     return key.decode("utf-8", "replace")
+
+
+def mark_of(key: bytes) -> str:
+    """Return what ``after`` takes to go on behind a key, whatever its bytes are."""
+    with suppress(UnicodeDecodeError):
+        text = key.decode()
+        if not text.startswith(_ENCODED):
+            return text
+    return _ENCODED + base64.urlsafe_b64encode(key).decode()
+
+
+def _key_after(text: str) -> bytes:
+    if not text.startswith(_ENCODED):
+        return text.encode("utf-8", "surrogateescape")
+    try:
+        return base64.b64decode(text.removeprefix(_ENCODED), altchars=b"-_", validate=True)
+    except (ValueError, binascii.Error) as error:
+        raise _wrong("after", repr(text), "`next` of the answer before") from error
 
 
 def _positions(text: str) -> Positions:

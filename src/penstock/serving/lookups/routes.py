@@ -24,6 +24,7 @@ from penstock.serving.lookups.asked import (
     Freshness,
     Range,
     lists,
+    mark_of,
     read_freshness,
     read_range,
     text_of_key,
@@ -91,7 +92,7 @@ class LookupRoutes:
         rows = [
             {"key": text_of_key(key), "value": self._row(table, value)} for key, value in page.rows
         ]
-        last = rows[-1]["key"] if page.more and rows else None
+        last = mark_of(page.rows[-1][0]) if page.more and page.rows else None
         return _json({"rows": rows, "next": last, **about})
 
     async def get_value(self, request: Request) -> Response:
@@ -135,7 +136,7 @@ class LookupRoutes:
         stale = None if None in ages else max((age for age in ages if age is not None), default=0.0)
         fresh.require(stale)
         listed = [{"key": text_of_key(key), "value": msgspec.Raw(value)} for key, value in rows]
-        following = None if last is None else text_of_key(last)
+        following = None if last is None else mark_of(last)
         about = {"positions": lists(positions), "stale_seconds": stale}
         return _json({"rows": listed, "next": following, **about})
 

@@ -2,8 +2,9 @@
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from functools import partial
 from uuid import uuid4
@@ -29,8 +30,15 @@ class Transactions:
     """Writes requests as transactions: with an idempotency key once, without one atomically."""
 
     def __init__(
-        self, app: str, gateway: Gateway, connection: Connection, *, remembered: int
+        self,
+        app: str,
+        gateway: Gateway,
+        connection: Connection,
+        *,
+        remembered: int,
+        wait: timedelta,
     ) -> None:
+        self._wait_seconds = wait.total_seconds()
         topic = gateway.requests(app).name
         group = f"{app}.{gateway.name}"
         process = uuid4().hex[:12]
@@ -57,7 +65,10 @@ class Transactions:
     async def write(
         self, target: Target, records: Sequence[Taken], *, once: Once | None
     ) -> tuple[list[Stand], bool]:
-        """Write all records or none; see :meth:`Slot.write`. TransientError: too many wait."""
+        """Write all records or none; see :meth:`Slot.write`.
+
+        TransientError ``intake.full``: too many wait for their turn, or they wait for too long.
+        """
         if self._waiting >= MOST_WAITING:
             raise TransientError(
                 f"{self._waiting} atomic requests wait for their turn", code="intake.full"
@@ -66,9 +77,9 @@ class Transactions:
         try:
             if once is not None:
                 number = int.from_bytes(hashlib.sha256(once.key).digest()[-4:]) % len(self._slots)
-                async with self._locks[number]:
+                async with self._turn(self._locks[number]):
                     return await self._run(self._slots[number], target, records, once)
-            async with self._free_count:
+            async with self._turn(self._free_count):
                 slot = self._free.pop()
                 try:
                     return await self._run(slot, target, records, None)
@@ -77,13 +88,34 @@ class Transactions:
         finally:
             self._waiting -= 1
 
+    @asynccontextmanager
+    async def _turn(self, taken: asyncio.Lock | asyncio.Semaphore) -> AsyncGenerator[None, None]:
+        """Wait for a turn, and give it up behind the block."""
+        try:
+            async with asyncio.timeout(self._wait_seconds):
+                await taken.acquire()
+        except TimeoutError:
+            raise TransientError(
+                f"atomic requests waited for {self._wait_seconds:g}s for their turn",
+                code="intake.full",
+            ) from None
+        try:
+            yield
+        finally:
+            taken.release()
+
     async def _run(
         self, slot: Slot, target: Target, records: Sequence[Taken], once: Once | None
     ) -> tuple[list[Stand], bool]:
         loop = asyncio.get_running_loop()
         call = partial(slot.write, target, records, once=once)
-        # A caller who goes away must not leave the slot to the next one while it is at work.
-        return await asyncio.shield(loop.run_in_executor(self._threads, call))
+        running = loop.run_in_executor(self._threads, call)
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            # Whoever is next must not have the slot while it is still at work.
+            await asyncio.wait([running])
+            raise
 
     def close(self) -> None:
         """Give all slots up; call it when no request is under way."""
