@@ -83,6 +83,7 @@ class _Running:
         self._records: RecordRoutes | None = None
         self._transactions: Transactions | None = None
         self._owners: Owners | None = None
+        self._leaving = asyncio.Event()
         self._views: dict[str, TableView] = {}
 
     async def serve(self, listening: Any) -> None:
@@ -136,11 +137,14 @@ class _Running:
         }
         for view in self._views.values():
             view.start()
-        lookups = LookupRoutes(self._gateway, settings, owners=self._owners, views=self._views)
+        lookups = LookupRoutes(
+            self._gateway, settings, owners=self._owners, views=self._views, stop=self._leaving
+        )
         rows, values = "/v1/tables/{name}/rows", "/v1/states/{service}/{state}/values"
         return [
             Route(rows, lookups.scan_rows, methods=["GET"]),
             Route(rows + "/{key:path}", lookups.get_row, methods=["GET"]),
+            Route("/v1/tables/{name}/changes", lookups.push_rows, methods=["GET"]),
             Route(values, lookups.scan_values, methods=["GET"]),
             Route(values + "/{key:path}", lookups.get_value, methods=["GET"]),
         ]
@@ -188,6 +192,7 @@ class _Running:
                 look_at = time.monotonic() + _HEALTH_SECONDS
                 await self._look()
             await asyncio.sleep(_LOOK_SECONDS)
+        self._leaving.set()
         server.should_exit = True
 
     async def _look(self) -> None:

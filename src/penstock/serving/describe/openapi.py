@@ -143,8 +143,36 @@ def _table_paths(table: Table[Any]) -> dict[str, Any]:
     base = f"/v1/tables/{table.name}/rows"
     row = {"$ref": f"{_REF}{table.name}"}
     return {
+        f"/v1/tables/{table.name}/changes": {"get": _changes(table)},
         f"{base}/{{key}}": {"get": _get(f"row_{table.name}", f"A row of {table.name}", row)},
         base: {"get": _scan(f"rows_{table.name}", f"Rows of {table.name}, by key", row)},
+    }
+
+
+def _changes(table: Table[Any]) -> dict[str, Any]:
+    texts = [("key", "only this key"), ("prefix", "only keys that begin so")]
+    return {
+        "operationId": f"changes_{table.name}",
+        "summary": f"Rows of {table.name}, and then what changes in them, as server-sent events",
+        "parameters": [
+            *(
+                {"name": name, "in": "query", "schema": {"type": "string"}, "description": text}
+                for name, text in texts
+            ),
+            {
+                "name": "Last-Event-ID",
+                "in": "header",
+                "schema": {"type": "string"},
+                "description": "go on behind this event",
+            },
+        ],
+        "responses": {
+            "200": {
+                "description": "events: row, ready, change, behind",
+                "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            },
+            **_problems("401", "403", "404", "405", "413", "421", "429", "503"),
+        },
     }
 
 

@@ -12,7 +12,7 @@ import msgspec
 from starlette.responses import Response
 
 from penstock.core.printable import printable
-from penstock.errors import DataError, PenstockError, TransientError
+from penstock.errors import DataError, FencedError, PenstockError, TransientError
 
 __all__ = ["CONTENT_TYPE", "Problem", "problem_of"]
 
@@ -74,7 +74,7 @@ def problem_of(error: PenstockError) -> Problem:
         large = error.code == "data.too-large"
         status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE if large else HTTPStatus.UNPROCESSABLE_ENTITY
         return Problem(status, error.code, error.message)
-    if isinstance(error, TransientError):
+    if isinstance(error, TransientError | FencedError):
         unavailable = HTTPStatus.SERVICE_UNAVAILABLE
         return Problem(unavailable, error.code, error.message, retry_after=_SOON_SECONDS)
     # The operator must act; the log has the whole of it.

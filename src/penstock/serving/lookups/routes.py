@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Sequence
+from functools import partial
 from http import HTTPStatus
 from time import monotonic
 from typing import Any
@@ -29,6 +30,8 @@ from penstock.serving.lookups.asked import (
     read_range,
     text_of_key,
 )
+from penstock.serving.lookups.changes import read_mark
+from penstock.serving.lookups.push import ChangeStream, Subscribed
 from penstock.serving.lookups.tables import TableView
 from penstock.serving.owners import Owners
 
@@ -48,11 +51,13 @@ class LookupRoutes:
         *,
         owners: Owners,
         views: dict[str, TableView],
+        stop: asyncio.Event,
     ) -> None:
         self._gateway = gateway
         self._settings = settings
         self._owners = owners
         self._views = views
+        self._stop = stop
         self._tables = {table.name: table for table in gateway.tables}
         self._codecs = {
             table.name: JsonCodec(table.record, max_bytes=table.topic.max_record_bytes)
@@ -66,8 +71,8 @@ class LookupRoutes:
         fresh = read_freshness(request, self._settings)
         key = _key(request)
         await self._reach(table, view, fresh)
+        about = self._about_view(table, view)  # before the row, which may be newer
         value = view.get(key)
-        about = self._about_view(table, view)
         fresh.require(about["stale_seconds"])
         if value is None:
             raise _missing("row.missing", f"{table.name} has no row of this key", about)
@@ -79,6 +84,7 @@ class LookupRoutes:
         fresh = read_freshness(request, self._settings)
         asked = read_range(request, self._settings)
         await self._reach(table, view, fresh)
+        about = self._about_view(table, view)
         page = await asyncio.to_thread(
             view.page,
             prefix=asked.prefix,
@@ -87,13 +93,27 @@ class LookupRoutes:
             rows=asked.rows,
             size=self._settings.answer_bytes,
         )
-        about = self._about_view(table, view)
         fresh.require(about["stale_seconds"])
         rows = [
             {"key": text_of_key(key), "value": self._row(table, value)} for key, value in page.rows
         ]
         last = mark_of(page.rows[-1][0]) if page.more and page.rows else None
         return _json({"rows": rows, "next": last, **about})
+
+    async def push_rows(self, request: Request) -> Response:
+        """Answer with the rows of a key or a prefix, and then with what changes in them."""
+        table, view = self._table(request)
+        query = request.query_params
+        subscribed = Subscribed(
+            view,
+            prefix=query.get("prefix", "").encode("utf-8", "surrogateescape"),
+            key=query["key"].encode("utf-8", "surrogateescape") if "key" in query else None,
+            positions=read_mark(request.headers.get("last-event-id", "")),
+            rows=self._settings.rows,
+            size=self._settings.answer_bytes,
+        )
+        decode = partial(self._row, table)
+        return ChangeStream(table, subscribed, decode=decode, stop=self._stop)
 
     async def get_value(self, request: Request) -> Response:
         """Answer with the value of a key."""

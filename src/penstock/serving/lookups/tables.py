@@ -7,17 +7,19 @@ seen one by one. The states of services are read in cuts, which show whole commi
 import bisect
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from time import monotonic
 
 from penstock.backbone.client.connection import Connection
+from penstock.backbone.client.logrecord import RawRecord
 from penstock.backbone.log.follower import Follower
 from penstock.core.backoff import Backoff
 from penstock.errors import PenstockError
+from penstock.serving.lookups.changes import Change, Changes, Listening
 
-__all__ = ["ROW_BYTES", "Page", "TableView"]
+__all__ = ["ROW_BYTES", "Begun", "Page", "TableView"]
 
 LOG = logging.getLogger("penstock.serving")
 ROW_BYTES = 200
@@ -33,6 +35,16 @@ class Page:
 
     rows: list[tuple[bytes, bytes]]
     more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """What one who begins to listen is told first: the rows, or what changed since."""
+
+    positions: dict[int, int]
+    since: list[Change] | None = None
+    rows: list[tuple[bytes, bytes]]
+    more: bool = False
 
 
 class TableView:
@@ -54,6 +66,8 @@ class TableView:
         self._gone = 0
         self._size = 0
         self._follower: Follower | None = None
+        self._positions: dict[int, int] = {}
+        self._changes = Changes()
         self._stop = threading.Event()
         self.trouble = "the table is being read"
         self._thread = threading.Thread(target=self._run, name=f"table-{topic}", daemon=True)
@@ -74,12 +88,34 @@ class TableView:
     @property
     def positions(self) -> dict[int, int]:
         """For each partition the next offset: everything before it is here."""
-        return {} if self._follower is None else dict(self._follower.positions)
+        return self._positions
 
     @property
     def stale_seconds(self) -> float | None:
         """How old the rows may be; None: not known."""
         return None if self._follower is None else self._follower.stale_seconds
+
+    def subscribe(
+        self, listening: Listening, positions: dict[int, int] | None, *, rows: int, size: int
+    ) -> Begun:
+        """Tell one who listens what changes from this moment on; return what was before it.
+
+        That is what changed since ``positions``, or the rows where that is too long ago.
+        """
+        with self._lock:
+            self._changes.listen(listening)
+            here = positions is not None and all(
+                positions.get(number, 0) <= at for number, at in self._positions.items()
+            )
+            if positions and here and (since := self._changes.since(positions)) is not None:
+                return Begun(positions=positions, since=list(since), rows=[])
+            page = self._page(listening.first, listening.wants, listening.beyond, rows, size)
+            return Begun(positions=dict(self._positions), rows=page.rows, more=page.more)
+
+    def unsubscribe(self, listening: Listening) -> None:
+        """Tell one nothing more."""
+        with self._lock:
+            self._changes.leave(listening)
 
     def get(self, key: bytes) -> bytes | None:
         """Return the row of a key, None where there is none."""
@@ -87,20 +123,34 @@ class TableView:
 
     def page(self, *, prefix: bytes, start: bytes, end: bytes | None, rows: int, size: int) -> Page:
         """Return the rows of keys in their order, from ``start`` on, as many as fit."""
+
+        def beyond(key: bytes) -> bool:
+            return not key.startswith(prefix) or (end is not None and key >= end)
+
+        with self._lock:
+            return self._page(max(prefix, start), lambda _: True, beyond, rows, size)
+
+    def _page(
+        self,
+        start: bytes,
+        wanted: Callable[[bytes], bool],
+        beyond: Callable[[bytes], bool],
+        rows: int,
+        size: int,
+    ) -> Page:
         found: list[tuple[bytes, bytes]] = []
         held, last = 0, None
-        with self._lock:
-            for key in self._keys_from(max(prefix, start)):
-                if not key.startswith(prefix) or (end is not None and key >= end):
-                    break
-                value = self._rows.get(key)
-                if value is None or key == last:  # it is gone, or was gone for a while
-                    continue
-                last = key
-                held += len(key) + len(value)
-                if found and (len(found) == rows or held > size):
-                    return Page(found, more=True)
-                found.append((key, value))
+        for key in self._keys_from(start):
+            if beyond(key):
+                break
+            value = self._rows.get(key)
+            if value is None or key == last or not wanted(key):  # gone, or gone for a while
+                continue
+            last = key
+            held += len(key) + len(value)
+            if found and (len(found) == rows or held > size):
+                return Page(found, more=True)
+            found.append((key, value))
         return Page(found, more=False)
 
     def _keys_from(self, start: bytes) -> Iterator[bytes]:
@@ -133,25 +183,43 @@ class TableView:
             self._reset(follower)
             while not self._stop.is_set():
                 records = follower.take(_TAKE_SECONDS)
-                if records:
-                    with self._lock:
-                        for record in records:
-                            self._put(record.key() or b"", record.value())
-                        self._tidy()
+                self._take(records, follower)
                 if self._size > self._most:
                     self._reset(follower)
                     self.trouble = f"the table has more than {self._most} bytes"
                     self._stop.wait()
                 elif self.trouble and follower.stale_seconds is not None:
+                    with self._lock:
+                        self._changes.begin(self._positions)
                     self.trouble = ""
         finally:
+            with self._lock:
+                self._changes.begin({})
             follower.close()
+
+    def _take(self, records: Sequence[RawRecord], follower: Follower) -> None:
+        """Take in what came. Positions move behind the rows: whoever reads them first, is right."""
+        reached = dict(follower.positions)
+        if records or reached != self._positions:
+            with self._lock:
+                changes = [self._change(record) for record in records]
+                self._tidy()
+                self._positions = reached
+                if not self.trouble:
+                    self._changes.add(changes)
+
+    def _change(self, record: RawRecord) -> Change:
+        key, value = record.key() or b"", record.value()
+        before = self._rows.get(key)
+        self._put(key, value)
+        return Change(record.partition() or 0, record.offset() or 0, key, before, value)
 
     def _reset(self, follower: Follower) -> None:
         with self._lock:
             self._rows, self._keys, self._fresh = {}, [], set()
             self._gone = self._size = 0
             self._follower = follower
+            self._positions = {}
             self.trouble = "the table is being read"
 
     def _put(self, key: bytes, value: bytes | None) -> None:
