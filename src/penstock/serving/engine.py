@@ -26,7 +26,7 @@ from penstock.serving.http.guard import Guard
 from penstock.serving.http.protocol import ConnectionLimits, bounded_protocol
 from penstock.serving.listening import address_of, listen, require_safe
 from penstock.serving.lookups.routes import LookupRoutes
-from penstock.serving.lookups.tables import TableView
+from penstock.serving.lookups.tables import READING, TableView
 from penstock.serving.meter import Meter
 from penstock.serving.owners import Owners
 from penstock.serving.records.intake import Intake
@@ -78,6 +78,7 @@ class _Running:
         self._callers = callers
         self._meter = meter
         self._ended = False
+        self._has_run = False
         self._intake: Intake | None = None
         self._producer: AcknowledgingProducer | None = None
         self._records: RecordRoutes | None = None
@@ -205,8 +206,12 @@ class _Running:
             trouble = away or trouble
             if not away:
                 trouble = await self._learn_partitions(self._producer) or trouble
-        for name, view in self._views.items():
-            trouble = trouble or (f"table {name}: {view.trouble}" if view.trouble else "")
+        troubles = {name: view.trouble for name, view in self._views.items() if view.trouble}
+        if not (trouble or self._has_run) and READING in troubles.values():
+            return  # it is still starting
+        unready = [f"table {name}: {why}" for name, why in troubles.items()]
+        trouble = trouble or "; ".join(unready)
+        self._has_run = self._has_run or not trouble
         if trouble:
             self._meter.degraded(trouble)
         else:

@@ -60,6 +60,8 @@ class Meter:
     @property
     def trouble(self) -> str:
         """Return why it is not well; empty: it is."""
+        if self._state == "starting":
+            return "it is starting"
         return self._reason if self._state == "degraded" else ""
 
     def tell(self, fact: str, text: str) -> None:

@@ -19,9 +19,11 @@ from penstock.core.backoff import Backoff
 from penstock.errors import PenstockError
 from penstock.serving.lookups.changes import Change, Changes, Listening
 
-__all__ = ["ROW_BYTES", "Begun", "Page", "TableView"]
+__all__ = ["READING", "ROW_BYTES", "Begun", "Page", "TableView"]
 
 LOG = logging.getLogger("penstock.serving")
+READING = "the table is being read"
+"""The trouble of a table that has only just begun."""
 ROW_BYTES = 200
 """What a row costs beside its key and its value, about."""
 _TAKE_SECONDS = 0.1
@@ -69,7 +71,7 @@ class TableView:
         self._positions: dict[int, int] = {}
         self._changes = Changes()
         self._stop = threading.Event()
-        self.trouble = "the table is being read"
+        self.trouble = READING
         self._thread = threading.Thread(target=self._run, name=f"table-{topic}", daemon=True)
 
     def start(self) -> None:
@@ -220,7 +222,7 @@ class TableView:
             self._gone = self._size = 0
             self._follower = follower
             self._positions = {}
-            self.trouble = "the table is being read"
+            self.trouble = READING
 
     def _put(self, key: bytes, value: bytes | None) -> None:
         before = self._rows.get(key)
