@@ -19,6 +19,7 @@ from penstock.core.panes.bucket import MemoryStore
 from penstock.core.panes.pages import PagedStore
 from penstock.core.records.eventtime import event_time_of
 from penstock.core.rules.check import check
+from penstock.lifecycles import lifecycle
 from penstock.patterns import pattern
 from penstock.pipelines.operators.hosting import Hosting
 from penstock.pipelines.operators.plan import remembers
@@ -73,6 +74,15 @@ def declare(on: str) -> App:
     app.table("by_city", by_city, on=on, partitions=1)
     alarms = pattern(by="order", within="10m").first("order", orders).never("payment", payments)
     app.stream("alarms", alarms.select(order="order.order"), on=on, partitions=1)
+    life = (
+        lifecycle("new", "open", "paid", "unpaid")
+        .on(orders, "new -> open")
+        .on(payments, "open -> paid")
+        .after("10m", "open -> unpaid")
+        .rests("new", "paid", "unpaid")
+        .entering("unpaid", letter="concat('to ', order)")
+    )
+    app.stream("lives", life, on=on, partitions=1)
     assert check(app.graph) == []
     return app
 
@@ -171,6 +181,7 @@ RESULTS = {
     "cities": "stream",
     "by_city": "table",
     "alarms": "stream",
+    "lives": "stream",
 }
 
 
@@ -212,7 +223,7 @@ def test_a_range_gives_what_the_stream_gives_and_what_waited_for_its_end(expecte
         data = graph.find(name)
         key = getattr(row, data.record.schema.key[0])
         log.add(data, key.encode(), msgspec.json.encode(row))
-    for name in ("unpaid", "alarms", "near"):
+    for name in ("unpaid", "alarms", "near", "lives"):
         part = Hosted(graph, graph.part(f"{name}.filling"))
         topics, plan = part.hosting.topics, part.hosting.plan.finished()
         router = Router(plan, topics, BUCKETS, singly=True)
