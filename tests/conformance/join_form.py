@@ -283,8 +283,6 @@ class _Declaring:
 
     def _aggregate(self) -> tuple[list[Any], Any]:
         case = self.case
-        if case.get("hold"):
-            raise UnsupportedError("hold")
         if case.get("emit") == "two-results":
             raise UnsupportedError("two results for one change")
         left = self._input("left", stream=False)
@@ -296,9 +294,11 @@ class _Declaring:
         }
         empty = "keep" if "group-kept-empty" in case.get("rule", ()) else "delete"
         grouped = left.group(by=f"on_{case['group']}", empty=empty)
-        table = self.app.table(
-            f"{self.name}.results", grouped.aggregate(**aggregates), on=self.on, partitions=1
-        )
+        aggregated = grouped.aggregate(**aggregates)
+        if hold := case.get("hold"):
+            span = timedelta(milliseconds=hold["time"]) if "time" in hold else None
+            aggregated = aggregated.hold(span, groups=hold.get("groups"))
+        table = self.app.table(f"{self.name}.results", aggregated, on=self.on, partitions=1)
 
         def show(_key: Any, row: dict[str, Any]) -> tuple[Any, Any]:
             values = [row[name] for name in aggregates]

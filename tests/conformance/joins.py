@@ -31,7 +31,7 @@ NOT_CHOSEN = {
     "null-table-key",
 }
 """Rules that systems disagree on, and that are not Penstock's."""
-NOT_OFFERED = {"hold", "two-results"}
+NOT_OFFERED = {"two-results"}
 SEEDS = 5
 """How often the machines run each case, cut differently."""
 SIDE_BY_SIDE = 12

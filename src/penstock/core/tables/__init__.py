@@ -4,6 +4,7 @@
 grouping     the declaration
 changes      from a change of a row to what its groups lose and gain
 totals       what a group holds, and its row of results
+holding      results that are held back
 columns      one aggregate of a group, with subtraction
 ===========  =====================================================================================
 """

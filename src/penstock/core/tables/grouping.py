@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from datetime import timedelta
+from typing import Any, Literal, Self, TypeAlias
 
 from penstock.core.aggregates.aggregate import Aggregate
 from penstock.core.derived.selected import ReadSelection, Selected, read_selection
@@ -21,6 +22,7 @@ from penstock.core.place import caller
 from penstock.core.rollup.resolve import Group, Measure, MeasureReader
 from penstock.core.tables.changes import ChangePlan
 from penstock.core.tables.totals import TotalPlan
+from penstock.core.units import UnitError, duration
 from penstock.errors import Place, Problem
 
 __all__ = ["Empty", "Grouped", "TableAggregation", "grouped"]
@@ -75,10 +77,26 @@ class TableAggregation:
 
     grouped: Grouped
     aggregates: tuple[tuple[str, Aggregate], ...]
+    held_for: Any = None
+    most_held: Any = None
     given: tuple[Any, ...] | None = None
     place: Place | None = field(default=None, compare=False, repr=False)
 
     kind = "table aggregation"
+
+    def hold(self, span: str | timedelta | None = None, *, groups: int | None = None) -> Self:
+        """Hold results back, so that of many changes of a group only the last one comes out.
+
+        A result comes out when event time is ``span`` past the first change of its group since the
+        last one came out, or when more than ``groups`` results are held back: then the one that has
+        been held longest. The groups that are held back are in memory.
+
+        Examples:
+            >>> latest = app.table("latest", Reading)
+            >>> days = latest.group(by={"day": "date(at)"}).aggregate(devices=count())
+            >>> held = app.table("held_days", days.hold("10s", groups=1000), on="services")
+        """
+        return replace(self, held_for=span, most_held=groups)
 
     @property
     def reads(self) -> tuple[Any, ...]:
@@ -100,7 +118,14 @@ class TableAggregation:
         # Without what a host declares it is only to see what the plan is.
         read = self.given[0] if self.given else self.grouped.selected.data
         given = replace(input_of(read), kind="stream", rule=None)
-        return TotalPlan(given, groups, measures, keeps_empty=self.grouped.empty == "keep")
+        return TotalPlan(
+            given,
+            groups,
+            measures,
+            keeps_empty=self.grouped.empty == "keep",
+            held_for=None if self.held_for is None else duration(self.held_for) // MICROSECOND,
+            most_held=self.most_held,
+        )
 
     def read(self) -> tuple[ReadSelection, tuple[Group, ...], tuple[Measure, ...]] | list[Problem]:
         """Return the expressions, read, or everything that is wrong with them."""
@@ -113,6 +138,7 @@ class TableAggregation:
             reader.wrong("group.table", text, ".window(...) groups the records of a stream")
         if self.grouped.empty not in ("delete", "keep"):
             reader.wrong("group.empty", f"there is no {self.grouped.empty!r}", '"delete" or "keep"')
+        self._holds(reader)
         if not self.grouped.by:
             reader.wrong("group.by", "it names no field", '.group(by="owner")')
         if not self.aggregates:
@@ -131,6 +157,16 @@ class TableAggregation:
             tuple(each for each in groups if each),
             tuple(each for each in measures if each),
         )
+
+    def _holds(self, reader: MeasureReader) -> None:
+        try:
+            if self.held_for is not None and duration(self.held_for) <= timedelta():
+                reader.wrong("group.hold", "it is no span", '.hold("10s")')
+        except UnitError as error:
+            reader.wrong("group.hold", str(error), '.hold("10s")')
+        most = self.most_held
+        if most is not None and not (isinstance(most, int) and most > 0):
+            reader.wrong("group.hold", f"groups: {most!r} is no number of groups", "groups=1000")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,16 +10,17 @@ from penstock.core.expression.values.plainvalues import from_plain
 from penstock.core.expression.values.times import from_micros
 from penstock.core.operators.marks import TIME
 from penstock.core.operators.operator import Arrival, Given, Input, Result, Rows, Shape
-from penstock.core.operators.steady import SteadyMachine
+from penstock.core.operators.steady import Kept, SteadyMachine
 from penstock.core.panes.bucket import Store
 from penstock.core.panes.packing import decode, encode
-from penstock.core.panes.times import BEGINNING
+from penstock.core.panes.times import BEGINNING, END
 from penstock.core.records.made import made_record, type_name
 from penstock.core.records.record import RecordType
 from penstock.core.records.schema import Field, Scalar, Schema
 from penstock.core.rollup.declaration import combiner_words
 from penstock.core.rollup.resolve import Group, Measure
 from penstock.core.tables.columns import column_of
+from penstock.core.tables.holding import Holding
 
 __all__ = ["TotalPlan"]
 
@@ -32,6 +33,10 @@ class TotalPlan:
     groups: tuple[Group, ...]
     measures: tuple[Measure, ...]
     keeps_empty: bool
+    held_for: int | None = None
+    """How long in event time a changed result is held back, in microseconds."""
+    most_held: int | None = None
+    """How many results are held back at most."""
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -76,12 +81,15 @@ class TotalPlan:
                 for each in self.measures
             ),
             "empty groups": "kept" if self.keeps_empty else "deleted",
+            "held": f"{self.held_for} {self.most_held}",
         }
 
     def holds(self) -> tuple[str, ...]:
         """Return what state it holds."""
         kept = [each.name for each in self.measures if column_of(each, None).keeps_values]
         words = "its results so far"
+        if self.most_held is not None:
+            words += f" (of which {self.most_held} at most are held back)"
         if kept:
             words += f", and all values that {', '.join(kept)} are of"
         which = "each group there ever was" if self.keeps_empty else "each group that has rows"
@@ -149,7 +157,11 @@ class TotalMachine(SteadyMachine):
         self._names = [(each.name, from_plain(each.gives.type)) for each in plan.measures]
         self._keeps_empty = plan.keeps_empty
         self._make = make
-        super().__init__(store, (self._states, *(c.bag for c in self._columns if c.bag)))
+        self._holding = None
+        if plan.held_for is not None or plan.most_held is not None:
+            self._holding = Holding(store, held_for=plan.held_for, most=plan.most_held)
+        kept: list[Kept] = [self._states, *(c.bag for c in self._columns if c.bag)]
+        super().__init__(store, kept if self._holding is None else [*kept, self._holding])
 
     def handle(self, arrival: Arrival, given: Given) -> None:
         """Take in what a group loses and gains."""
@@ -160,7 +172,7 @@ class TotalMachine(SteadyMachine):
                 return  # a group that is gone loses nothing
             held = [BEGINNING, change.group, 0, [each.zero() for each in self._columns]]
         elif held[2] == 0 and change.gains is None:
-            return
+            return  # nor does one that is empty
         columns = held[3]
         for sign, packed in ((-1, change.loses), (1, change.gains)):
             if packed is None:
@@ -172,12 +184,40 @@ class TotalMachine(SteadyMachine):
                 step = column.add if sign > 0 else column.subtract
                 columns[number] = step(key, columns[number], value)
         held[0] = max(held[0], arrival.time)
+        self._states.put(key, held)
+        if self._holding is None:
+            self._give(key, given)
+            return
+        self._holding.hold(key, arrival.time)
+        for each in self._holding.released(self._newest):
+            self._give(each, given)
+
+    def advance(self, *, clock: int, told: int | None = None, limit: int | None = None) -> Given:
+        """Let event time move to what was told, and give what was held back until then."""
+        given = super().advance(clock=clock, told=told, limit=limit)
+        if told is not None and self._holding is not None:
+            self._newest = max(self._newest, told)
+            for each in self._holding.released(self._newest):
+                self._give(each, given)
+        return given
+
+    def finish(self) -> Given:
+        """Give what is held back: the input is at its end."""
+        given = super().finish()
+        for each in () if self._holding is None else self._holding.released(END):
+            self._give(each, given)
+        return given
+
+    def _give(self, key: bytes, given: Given) -> None:
+        """Give the row of a group, or its deletion."""
+        held = self._states.of(key)
+        if held is None:
+            return
         if held[2] == 0 and not self._keeps_empty:
             self._states.put(key, None)
             headers = ((TIME, str(held[0]).encode()),)
             given.results.append(Result("delete", None, held[0], headers, key))
             return
-        self._states.put(key, held)
         given.results.append(Result("add", self._row(key, held), held[0]))
 
     def _row(self, key: bytes, held: list[Any]) -> Any:
