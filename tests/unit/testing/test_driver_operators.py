@@ -194,6 +194,8 @@ def test_what_is_wrong_with_an_operator_is_said_with_its_place_and_a_way_out(app
     app.stream("b", readings.deduplicate(by="celsius", within="soon"), on="services")
     app.stream("c", readings.repartition(by="sight"), on="services")
     app.stream("d", readings.flatten("site"), on="services")
+    app.stream("f", readings.where(5), on="services")
+    app.table("g", readings.select(celsius="celsius"), on="services")
     keyless = app.stream("keyless", readings.select(celsius="celsius"), on="services")
     app.stream("e", keyless.deduplicate(by="celsius", within="1h"), on="services")
     problems = check(app.graph)
@@ -202,11 +204,13 @@ def test_what_is_wrong_with_an_operator_is_said_with_its_place_and_a_way_out(app
         "deduplicate.within",
         "repartition.by",
         "flatten.field",
+        "expression.text",
+        "table.no-key",
         "operator.no-key",
     ]
     assert all(problem.place and problem.hint for problem in problems[1:])
     assert "did you mean 'site'" in problems[2].hint
-    assert "repartition(by=" in problems[4].hint
+    assert "repartition(by=" in problems[6].hint
 
 
 class Outer:

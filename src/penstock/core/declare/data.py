@@ -146,7 +146,7 @@ class DeclaresData:
             name, record, on=engine, partitions=topic.partitions, place=place
         )
         found: RecordType[T] = self._declared.record_type(name, given, place, shape="table")
-        kept = options.maybe_span("history", history)
+        kept = options.maybe_span("history", history, LAKE_HISTORY)
         table = Table(name=name, record=found, topic=topic, history=kept, place=place)
         self._declared.data.append(table)
         self._declared.fill(table, given, engine, place)

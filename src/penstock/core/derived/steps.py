@@ -54,11 +54,14 @@ class TextReader:
         self.schema = schema
         self._place = place
 
-    def step(self, step: Declared) -> Step | None:
+    def step(self, step: Any) -> Step | None:
         """Read a condition, fields or a list, which the texts that follow are about."""
         if isinstance(step, str):
             condition = self.expression(step, expect=_BOOL)
             return Step(condition=condition) if condition else None
+        if not isinstance(step, tuple | Flattened):  # the author's, before it was checked
+            self.wrong("expression.text", f"{step!r} is not an expression", _EXPRESSION)
+            return None
         made = self._flattened(step) if isinstance(step, Flattened) else self._fields(step)
         if made is not None and made.schema is not None:
             self.schema = made.schema

@@ -15,7 +15,6 @@ def operator_problems(graph: Graph) -> Iterator[Problem]:
     for part in graph.parts:
         if isinstance(part, Pipeline | Service) and part.operator is not None and part.plan:
             yield from _inputs(part)
-            yield from _output(part)
             if isinstance(part, Service) and part.plan.stateful:
                 yield from _together(part)
 
@@ -42,14 +41,6 @@ def _on_the_log(part: Pipeline) -> Iterator[Problem]:
         elif isinstance(data, Stream) and data.archive is not None:
             text = f"{part.name}: a {kind} on Spark does not read the history of {data.name!r}"
             yield Problem("operator.history", text, 'on="services"', part.place)
-
-
-def _output(part: Pipeline | Service) -> Iterator[Problem]:
-    data = part.outputs[0]
-    if data.kind == "table" and not data.record.schema.key and data.record.schema.fields:
-        text = f"{part.name}: the rows of table {data.name!r} have no key"
-        hint = "let the fields of the key be among the results"
-        yield Problem("table.no-key", text, hint, part.place)
 
 
 def _together(part: Service) -> Iterator[Problem]:
