@@ -2,7 +2,8 @@
 
 A table row alone gives no results. A record finds the row that is there when it comes. Where the
 table keeps versions, it finds the one that held at its own event time, among those that have come;
-with ``wait`` it looks only when event time is so far past its own.
+with ``wait`` it looks only when event time is so far past its own. Over a finished range, which
+comes in the order in which it was written, it does the same.
 """
 
 from __future__ import annotations
@@ -53,9 +54,6 @@ class LookupMachine:
         self._store = store
         self._versions = right.history is not None
         self._wait = plan.spans.wait
-        self._whole = plan.whole
-        if plan.whole and self._wait is None:
-            self._wait = 0  # every row is there before the first record looks
         self._rows = TableRows(
             store, record, tag=b"k", history=right.history, versions=self._versions
         )
@@ -91,12 +89,12 @@ class LookupMachine:
 
     @property
     def _mark(self) -> int:
-        return BEGINNING if self._whole and self._time.value < END else self._time.value
+        return self._time.value
 
     @property
     def _since(self) -> int:
         """Event time as versions are forgotten by: the end of the input makes none too old."""
-        return BEGINNING if self._whole or self._time.value == END else self._time.value
+        return BEGINNING if self._time.value == END else self._time.value
 
     def take(
         self,
@@ -139,7 +137,7 @@ class LookupMachine:
     def wakes(self) -> int | None:
         """Return the clock from which on there is work without arrivals; None: never."""
         first = self._due.first
-        return None if first == NEVER or self._whole else self._time.wakes(first, self._clock)
+        return None if first == NEVER else self._time.wakes(first, self._clock)
 
     def flush(self) -> None:
         """Write what changed to the store."""

@@ -92,8 +92,8 @@ class JoinPlan:
     ) -> Machine:
         """Return what does the work.
 
-        Over a finished range it gives what waits for event time in :meth:`Machine.finish`, in
-        whatever order the records came.
+        Over a finished range two streams are joined in whatever order their records come: nothing
+        is late, and what waits for event time is given in :meth:`Machine.finish`.
         """
         output = Output(self.output, record)
         right = self.sides[1]
