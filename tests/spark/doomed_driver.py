@@ -16,6 +16,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -134,11 +135,20 @@ class DoomedSink(OnceSink):
         return None
 
 
+def doom(
+    step: str, batch: int, once: Path, *, replace: Callable[[object, str, object], None] = setattr
+) -> None:
+    """Have what runs in this process die at a step of its n-th batch, once."""
+    replace(DoomedSink, "step", step)
+    replace(DoomedSink, "doomed", batch)
+    replace(DoomedSink, "once", str(once))
+    replace(sinks, "OnceSink", DoomedSink)
+
+
 def main() -> None:
     home, bootstrap, name, step, batch, *part = sys.argv[1:]
-    DoomedSink.step, DoomedSink.doomed, DoomedSink.part = step, int(batch), "".join(part)
-    DoomedSink.once = str(Path(home) / f"died-{os.getpid()}")
-    setattr(sinks, "OnceSink", DoomedSink)  # noqa: B010
+    DoomedSink.part = "".join(part)
+    doom(step, int(batch), Path(home) / f"died-{os.getpid()}")
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     site = Site(

@@ -2,7 +2,8 @@
 
     python doomed_history.py HOME BOOTSTRAP APP STEP BATCH
 
-Everything is what Penstock runs, but for the places where JVM and driver are killed:
+Everything is what Penstock runs, but for the places where JVM and driver are killed (or where
+pipelines of the test's own process fail):
 
 - ``copying``: a copy of the history is complete, and where the log goes on is not written down;
 - ``settled``: it is, and nothing has been read;
@@ -17,6 +18,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
@@ -30,7 +32,7 @@ from penstock.backbone.site import Site
 from penstock.core.rules.check import verified
 from penstock.core.settings.settings import KafkaSettings, Settings
 from penstock.machine.places import Places
-from penstock.pipelines.execution import attempts, plan, running
+from penstock.pipelines.execution import attempts
 from penstock.pipelines.execution.engine import run_pipelines
 from penstock.pipelines.history import history
 from penstock.pipelines.history.history import Histories
@@ -69,7 +71,7 @@ def application(name: str) -> App:
     return app
 
 
-def die() -> None:
+def kill() -> None:
     for victim in (SparkContext._gateway.proc.pid, os.getpid()):
         os.kill(victim, signal.SIGKILL)
 
@@ -77,34 +79,34 @@ def die() -> None:
 class DoomedHistories(Histories):
     """Histories that end at a step."""
 
-    step = "never"
+    step, die = "never", staticmethod(kill)
 
     def _number_pieces(self, directory):
         found = super()._number_pieces(directory)
         if self.step == "copying":
-            die()
+            self.die()
         return found
 
     def rows(self, data, **options):
         if self.step == "settled" and data.archive:
-            die()
+            self.die()
         return super().rows(data, **options)
 
     def finish(self):
         if self.step == "switch":
-            die()
+            self.die()
         super().finish()
 
     def _remove_copies(self):
         if self.step == "through":
-            die()
+            self.die()
         super()._remove_copies()
 
 
 class DoomedSink(OnceSink):
     """A sink that ends after its n-th batch, of the history or of the log."""
 
-    step, doomed, checkpoints = "never", 0, Path()
+    step, doomed, checkpoints, die = "never", 0, Path(), staticmethod(kill)
 
     def __call__(self, rows, batch):
         super().__call__(rows, batch)
@@ -112,18 +114,32 @@ class DoomedSink(OnceSink):
         if self.step == ("live" if live else "piece"):
             self.doomed -= 1
             if self.doomed < 0:
-                die()
+                self.die()
+
+
+def doom(
+    step: str,
+    batch: int,
+    checkpoints: Path,
+    *,
+    die: Callable[[], None] = kill,
+    replace: Callable[[object, str, object], None] = setattr,
+) -> None:
+    """Have what runs in this process die at a step, in its n-th batch."""
+    for doomed in (DoomedHistories, DoomedSink):
+        replace(doomed, "step", step)
+        replace(doomed, "die", staticmethod(die))
+    replace(DoomedSink, "doomed", batch)
+    replace(DoomedSink, "checkpoints", checkpoints)
+    replace(history, "PIECE_RECORDS", PIECE_RECORDS)
+    replace(destination, "OnceSink", DoomedSink)
+    replace(attempts, "Histories", DoomedHistories)
 
 
 def main() -> None:
     home, bootstrap, name, step, batch = sys.argv[1:]
     places = Places(Path(home))
-    DoomedHistories.step = DoomedSink.step = step
-    DoomedSink.doomed, DoomedSink.checkpoints = int(batch), places.checkpoints
-    history.PIECE_RECORDS = PIECE_RECORDS
-    setattr(destination, "OnceSink", DoomedSink)  # noqa: B010
-    for module in (attempts, plan, running):
-        setattr(module, "Histories", DoomedHistories)  # noqa: B010
+    doom(step, int(batch), places.checkpoints)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     site = Site(

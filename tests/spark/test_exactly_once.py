@@ -15,17 +15,13 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
-from uuid import uuid4
 
 import pytest
 from pyspark.sql import DataFrame
 
 from penstock import record
-from penstock.backbone.declare import declare_application
 from penstock.backbone.log.producer import Producer
-from penstock.backbone.log.reader import LogReader
 from penstock.backbone.topics.topics import Topics
-from penstock.core.rules.check import verified
 from penstock.errors import PenstockError
 from penstock.pipelines.execution.engine import run_pipelines
 from penstock.pipelines.execution.plan import checkpoint_of
@@ -249,18 +245,18 @@ def test_another_program_waits_until_the_one_before_has_finished_its_batch(
 
 
 class Arena:
-    """The pipelines of ``doomed_driver.py`` on a broker, in a process that comes and goes."""
+    """The pipelines of ``doomed_driver.py``: in processes that come and go, and at last in this."""
 
-    def __init__(self, kafka, home: Path) -> None:
-        self.kafka = kafka
-        self.home = home
-        self.name = f"app{uuid4().hex[:8]}"
+    def __init__(self, ground) -> None:
+        self.ground = ground
+        self.home = ground.home
         self._process: subprocess.Popen[bytes] | None = None
         self.sent = 0
-        declare_application(verified(kit.application(self.name).graph), kafka)
+        ground.app = kit.application(ground.name)
+        ground.declare()
 
-    def start(self, step: str = "never", batch: int = 0, *part: str) -> None:
-        words = [self.home, self.kafka.bootstrap, self.name, step, batch, *part]
+    def start(self, step: str, batch: int, *part: str) -> None:
+        words = [self.home, self.ground.kafka.bootstrap, self.ground.name, step, batch, *part]
         with (self.home / "driver.out").open("ab") as out:
             self._process = subprocess.Popen(
                 [sys.executable, DRIVER, *map(str, words)],
@@ -271,13 +267,15 @@ class Arena:
 
     def feed(self, count: int, chance: random.Random) -> None:
         """Move half of the devices and send readings on; one in fifty is an hour old."""
-        with Producer(self.kafka) as producer:
+        with Producer(self.ground.kafka) as producer:
             for number in range(DEVICES):
                 if chance.random() < 0.5 or not self.sent:
                     device = f"d{number}"
                     row = {"device": device, "site": f"s{chance.randrange(DEVICES)}"}
                     producer.send(
-                        f"{self.name}.devices", key=device.encode(), value=json.dumps(row).encode()
+                        self.ground.topic("devices"),
+                        key=device.encode(),
+                        value=json.dumps(row).encode(),
                     )
             for number in range(self.sent, self.sent + count):
                 at = START_AT + timedelta(milliseconds=20) * number
@@ -290,7 +288,9 @@ class Arena:
                     "id": number,
                 }
                 producer.send(
-                    f"{self.name}.readings", key=device.encode(), value=json.dumps(value).encode()
+                    self.ground.topic("readings"),
+                    key=device.encode(),
+                    value=json.dumps(value).encode(),
                 )
         self.sent += count
 
@@ -306,20 +306,15 @@ class Arena:
         assert process.returncode == -signal.SIGKILL, self.said()
 
     def finish(self, chance: random.Random) -> None:
-        """Send a little more, and end when all of it has come out."""
-        process = self._process
-        assert process is not None
-        self.feed(LAST_FEED, chance)
-        deadline = time.monotonic() + WAIT_SECONDS
-        while (
-            min(len(self.copies()), len(self.read("placed"))) < self.sent
-            or sum(self.answer()) < self.sent
-        ):
-            assert process.poll() is None, self.said()
-            assert time.monotonic() < deadline, f"{len(self.copies())} {self.answer()}"
-            time.sleep(0.2)
-        process.terminate()
-        assert process.wait(WAIT_SECONDS) == 0, self.said()
+        """Send a little more, and end when all of it has come out, though a worker dies."""
+        names = [part.name for part in self.ground.graph.parts]
+        with pytest.MonkeyPatch.context() as patch:
+            kit.doom("worker", 0, self.home / "died-worker", replace=patch.setattr)
+            with self.ground.running(*names):
+                self.feed(LAST_FEED, chance)
+                self.ground.wait("copies", lambda: len(self.copies()) >= self.sent)
+                self.ground.wait("placed", lambda: len(self.read("placed")) >= self.sent)
+                self.ground.wait("panes", lambda: sum(self.answer()) >= self.sent)
 
     def stop(self) -> None:
         if self._process is not None and self._process.poll() is None:
@@ -330,8 +325,7 @@ class Arena:
         return (self.home / "driver.out").read_text(errors="replace")[-3000:]
 
     def read(self, topic: str) -> list[dict]:
-        found = LogReader(self.kafka).read(f"{self.name}.{topic}")
-        return [json.loads(each.value) for each in found]
+        return [json.loads(each.value) for each in self.ground.read(topic)]
 
     def copies(self) -> list[dict]:
         return self.read("copies")
@@ -358,19 +352,17 @@ class Arena:
         return sum(pane["readings"] for pane in latest.values() if pane), len(late)
 
 
-def play(kafka, home: Path, *, seed: int, deaths: list[str], batches: int = 6) -> None:
+def play(ground, *, seed: int, deaths: list[str], batches: int = 6) -> None:
     """Kill the driver at these steps, some in the sink of one pipeline, and compare the output."""
     chance = random.Random(seed)
-    arena = Arena(kafka, home)
+    arena = Arena(ground)
     try:
         for death in deaths:
             step, *part = death.split()
             arena.start(step, chance.randrange(batches), *part)
             arena.feed_until_dead(chance)
-        # The worker's death does not end the driver.
-        arena.start("worker")
         arena.finish(chance)
-        assert len(list(home.glob("died-*"))) == len(deaths) + 1, "every death was died"
+        assert len(list(ground.home.glob("died-*"))) == len(deaths) + 1, "every death was died"
     finally:
         arena.stop()
     copies = arena.copies()
@@ -385,15 +377,15 @@ def play(kafka, home: Path, *, seed: int, deaths: list[str], batches: int = 6) -
     assert sum(arena.answer()) == arena.sent, f"seed {seed}"
 
 
-def test_drivers_and_workers_killed_inside_the_sink_lose_and_double_nothing(kafka, tmp_path):
-    play(kafka, tmp_path, seed=1, deaths=["batch", "committed located"], batches=2)
+def test_drivers_and_workers_killed_inside_the_sink_lose_and_double_nothing(ground):
+    play(ground, seed=1, deaths=["committed located"], batches=2)
 
 
 @pytest.mark.skipif(not SEEDS, reason="long; make chaos plays it (PENSTOCK_CHAOS_SEEDS)")
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.timeout(1500)
-def test_many_deaths_lose_and_double_nothing(kafka, tmp_path, seed):
+def test_many_deaths_lose_and_double_nothing(ground, seed):
     deaths = random.Random(seed).choices(
         ("sent", "committed", "batch", "committed located", "sent located"), k=8
     )
-    play(kafka, tmp_path, seed=seed, deaths=deaths)
+    play(ground, seed=seed, deaths=deaths)

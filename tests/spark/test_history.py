@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Collection
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -331,14 +332,14 @@ def test_batch_and_speed_layers_merged_give_the_answer_of_history_and_log(ground
 
 
 class Doomed:
-    """The process of ``doomed_history.py``, which comes and goes."""
+    """The pipelines of ``doomed_history.py``, which come and go."""
 
     def __init__(self, ground) -> None:
         self._ground = ground
         self._out = ground.home / "driver.out"
 
-    def die(self, step: str, batch: int, readings: Readings) -> None:
-        """Let it run, and records come, until it has died at a step."""
+    def killed(self, step: str, batch: int, readings: Readings) -> None:
+        """Let them run in a process, and records come, until it was killed at a step."""
         ground = self._ground
         words = [ground.home, ground.kafka.bootstrap, ground.name, step, batch]
         with self._out.open("wb") as out:
@@ -360,12 +361,40 @@ class Doomed:
             process.kill()
             process.wait()
 
+    def failed(self, step: str, batch: int, readings: Readings) -> None:
+        """Let them run here, and records come, until they have failed at a step."""
+        ground, failed = self._ground, threading.Event()
+
+        def fail() -> None:
+            failed.set()
+            raise RuntimeError(step)
+
+        def work() -> None:
+            with suppress(Exception):  # whatever is made of it: see below
+                run_pipelines(ground.graph, names, ground.site(threading.Event()))
+
+        names = [part.name for part in ground.graph.parts]
+        with pytest.MonkeyPatch.context() as patch:
+            kit.doom(step, batch, ground.home / "checkpoints", die=fail, replace=patch.setattr)
+            thread = threading.Thread(target=work)
+            thread.start()
+            deadline = time.monotonic() + WAIT_SECONDS
+            while thread.is_alive():
+                assert time.monotonic() < deadline, step
+                readings.send(10)
+                thread.join(0.5)
+        assert failed.is_set(), step
+
     def _said(self) -> str:
         return self._out.read_text(errors="replace")[-3000:]
 
 
-def play(ground, *, seed: int, deaths: list[str]) -> None:
-    """Kill the pipelines at each of these steps and compare what came out with what went in."""
+def play(ground, *, seed: int, deaths: list[str], failures: Collection[str] = ()) -> None:
+    """End the pipelines at each of these steps and compare what came out with what went in.
+
+    They are killed with their process and JVM. ``failures`` are steps where they fail instead, in
+    this process: what lasts is the same, and no Spark has to be started.
+    """
     ground.app = kit.application(ground.name)
     readings, doomed = Readings(ground, seed=seed), Doomed(ground)
     ground.declare()
@@ -375,7 +404,8 @@ def play(ground, *, seed: int, deaths: list[str]) -> None:
     topics, topic = Topics(ground.kafka), readings.stream.topic.name
     topics.trim(topic, {number: high // 2 for number, (_, high) in topics.ends(topic).items()})
     for step in deaths:
-        doomed.die(step, readings.chance.randrange(3), readings)
+        end = doomed.failed if step in failures else doomed.killed
+        end(step, readings.chance.randrange(3), readings)
     readings.close_windows()
     counts = {place: len(ids) for place, ids in readings.windows().items()}
 
@@ -395,7 +425,7 @@ def play(ground, *, seed: int, deaths: list[str]) -> None:
 
 def test_pipelines_killed_between_history_and_log_lose_and_double_nothing(ground, monkeypatch):
     monkeypatch.setattr(history, "PIECE_RECORDS", kit.PIECE_RECORDS)
-    play(ground, seed=1, deaths=["copying", "piece", "switch"])
+    play(ground, seed=1, deaths=["copying", "piece", "switch"], failures={"copying", "piece"})
 
 
 @pytest.mark.skipif(not SEEDS, reason="long; make chaos plays it (PENSTOCK_CHAOS_SEEDS)")

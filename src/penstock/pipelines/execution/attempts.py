@@ -51,6 +51,7 @@ class Attempts:
         self._spark = spark
         self._topics = Topics(site.connection.within(_ASK_LIMIT))
         self._run: Run | None = None
+        self._histories: Histories | None = None
         self._settling: Settling | None = None
         self._prepared: Callable[[], StreamingQuery] | None = None
         self._running: RunningPipeline | None = None
@@ -126,20 +127,41 @@ class Attempts:
         self._run.guard()
         return self._run
 
+    def _current_histories(self) -> Histories:
+        """Return the histories of the run, always the same."""
+        if self._histories is None:
+            checkpoint = self._current_run().checkpoint
+            self._histories = Histories(
+                self._graph, self.pipeline, self._site, self._spark, checkpoint=checkpoint
+            )
+        return self._histories
+
     def _prepare(self, gaps: list[Gap]) -> Callable[[], StreamingQuery]:
         if gaps and self._site.settings.spark.on_trimmed != "skip":
             raise stopped_at(gaps, self.pipeline.name)
         self._count(gaps)
         self._lossy = bool(gaps)
-        run = self._current_run()
-        return prepared_query(self._graph, run, self._site, self._spark, lossy=self._lossy)
+        return prepared_query(
+            self._graph,
+            self._current_run(),
+            self._site,
+            self._spark,
+            histories=self._current_histories(),
+            lossy=self._lossy,
+        )
 
     def _start(self) -> RunningPipeline:
         start, self._prepared = self._prepared or self._prepare(self._gaps()), None
         query = start()
         if self._running is None:
-            run = self._current_run()
-            self._running = RunningPipeline(self._graph, run, self._site, query, self._spark)
+            self._running = RunningPipeline(
+                self._graph,
+                self._current_run(),
+                self._site,
+                query,
+                self._spark,
+                histories=self._current_histories(),
+            )
         self._running.query, self._trouble = query, None
         return self._running
 
@@ -188,11 +210,7 @@ class Attempts:
     def _settled(self) -> bool:
         """Whether its histories are ready to be read; if not, start preparing them."""
         if self._settling is None:
-            run = self._current_run()
-            histories = Histories(
-                self._graph, self.pipeline, self._site, self._spark, checkpoint=run.checkpoint
-            )
-            self._settling = Settling(histories, self.pipeline, self._spark)
+            self._settling = Settling(self._current_histories(), self.pipeline, self._spark)
         return self._settling.ready()
 
     def _copying(self) -> PartReport:

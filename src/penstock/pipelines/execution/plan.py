@@ -131,25 +131,33 @@ def current_run(graph: Graph, pipeline: Pipeline, site: Site, spark: SparkSessio
 def start_query(
     graph: Graph, pipeline: Pipeline, site: Site, spark: SparkSession
 ) -> StreamingQuery:
-    """Start the pipeline as a stream, from where its checkpoint stands."""
-    return prepared_query(graph, current_run(graph, pipeline, site, spark), site, spark)()
+    """Start the pipeline as a stream, from where its checkpoint stands; it may have no history."""
+    run = current_run(graph, pipeline, site, spark)
+    histories = Histories(graph, pipeline, site, spark, checkpoint=run.checkpoint)
+    histories.load()
+    return prepared_query(graph, run, site, spark, histories=histories)()
 
 
 def prepared_query(
-    graph: Graph, run: Run, site: Site, spark: SparkSession, *, lossy: bool = False
+    graph: Graph,
+    run: Run,
+    site: Site,
+    spark: SparkSession,
+    *,
+    histories: Histories,
+    lossy: bool = False,
 ) -> Callable[[], StreamingQuery]:
     """Return what starts a run; so far nothing was touched but a checkpoint of its own.
 
-    ``lossy``: the query skips records that are gone from its topics; otherwise they end it. While a
-    history is unread, the query reads only the history, and must be started again afterwards.
+    ``lossy``: the query skips records that are gone from its topics; otherwise they end it.
+    ``histories`` are those of the run, and settled. While one is unread, the query reads only the
+    history, and must be started again afterwards.
 
     Raises DefinitionError if the pipeline is wrong, ConfigurationError if its checkpoint belongs to
     another one.
     """
     pipeline, real_time = run.pipeline, isinstance(run.pipeline.trigger, RealTime)
     try:
-        histories = Histories(graph, pipeline, site, spark, checkpoint=run.checkpoint)
-        histories.load()
         written = replace(pipeline, writes=run.into)
         output = (
             None

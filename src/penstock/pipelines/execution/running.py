@@ -62,7 +62,14 @@ class RunningPipeline:
     """
 
     def __init__(
-        self, graph: Graph, run: Run, site: Site, query: StreamingQuery, spark: SparkSession
+        self,
+        graph: Graph,
+        run: Run,
+        site: Site,
+        query: StreamingQuery,
+        spark: SparkSession,
+        *,
+        histories: Histories,
     ) -> None:
         self.pipeline = pipeline = run.pipeline
         self._run = run
@@ -70,8 +77,7 @@ class RunningPipeline:
         """The query that runs now; another one may take its place and go on."""
         self._site = site
         self._real_time = isinstance(pipeline.trigger, RealTime)
-        self.histories = Histories(graph, pipeline, site, spark, checkpoint=run.checkpoint)
-        self.histories.load()
+        self.histories = histories
         letters, seams = graph.dead_letters.name, self.histories.seams
         self._sweeper = Sweeper(graph, pipeline, site, spark, into=letters, after=seams)
         self._late: LateSweeper | None = None

@@ -238,12 +238,15 @@ class _Rebuild:
         if self._pipeline.aggregation:
             kept = run.checkpoint
             tally = LateTally(self._graph, self._pipeline, self._site, self._spark, kept)
-        if not self._read_histories(run, tally):
+        histories = self._histories = Histories(
+            self._graph, self._pipeline, self._site, self._spark, checkpoint=run.checkpoint
+        )
+        if not self._read_histories(run, histories, tally):
             return False
         before = float("inf")
         while True:
             began = time.monotonic()
-            query = prepared_query(self._graph, run, self._site, self._spark)()
+            query = self._query(run, histories)
             if not self._follow(query, run.checkpoint, tally):
                 return False
             took = time.monotonic() - began
@@ -252,11 +255,12 @@ class _Rebuild:
                 return True
             before = took
 
-    def _read_histories(self, run: Run, tally: LateTally | None) -> bool:
+    def _query(self, run: Run, histories: Histories) -> StreamingQuery:
+        start = prepared_query(self._graph, run, self._site, self._spark, histories=histories)
+        return start()
+
+    def _read_histories(self, run: Run, histories: Histories, tally: LateTally | None) -> bool:
         """Read what the archives of its inputs have, before the log; False if it was stopped."""
-        histories = self._histories = Histories(
-            self._graph, self._pipeline, self._site, self._spark, checkpoint=run.checkpoint
-        )
         settling = Settling(histories, self._pipeline, self._spark)
         while not settling.ready():
             if self._site.stop.wait(_LOOK_SECONDS):
@@ -264,8 +268,7 @@ class _Rebuild:
                 return False
         if histories.through:
             return True
-        query = prepared_query(self._graph, run, self._site, self._spark)()
-        if not self._follow(query, run.checkpoint, tally):
+        if not self._follow(self._query(run, histories), run.checkpoint, tally):
             return False
         # It ended by itself: all pieces are in finished batches.
         histories.finish()
