@@ -7,7 +7,7 @@ from penstock.backbone.topics.topics import Topics
 from penstock.errors import ConfigurationError
 from penstock.pipelines.checkpoint.batches import Offsets
 
-__all__ = ["Gap", "find_gaps", "stopped_at"]
+__all__ = ["Gap", "Skipped", "find_gaps", "stopped_at"]
 
 
 class Gap(NamedTuple):
@@ -28,6 +28,22 @@ class Gap(NamedTuple):
         """Return where the gap is, in words."""
         where = f"{self.topic}[{self.partition}]"
         return f"{where} wants offset {self.wanted}, the log begins at {self.there}"
+
+
+class Skipped:
+    """The offsets that a pipeline has stepped over, each counted once, however often it starts."""
+
+    def __init__(self) -> None:
+        self.offsets = 0
+        self._reached: Offsets = {}
+
+    def add(self, gap: Gap) -> int:
+        """Count a gap; return how many of its offsets were not counted before."""
+        at = gap.topic, gap.partition
+        fresh = gap.there - max(gap.wanted, self._reached.get(at, 0))
+        self._reached[at] = gap.there
+        self.offsets += fresh
+        return fresh
 
 
 def find_gaps(reached: Offsets, topics: Topics, names: Iterable[str]) -> list[Gap]:

@@ -17,8 +17,9 @@ from penstock.core.graph.parts import Pipeline
 from penstock.core.status.report import PartReport
 from penstock.errors import ConfigurationError, TransientError
 from penstock.pipelines.checkpoint.batches import committed_offsets
-from penstock.pipelines.checkpoint.trimmed import Gap, find_gaps, stopped_at
+from penstock.pipelines.checkpoint.trimmed import Gap, Skipped, find_gaps, stopped_at
 from penstock.pipelines.execution.plan import Run, current_run, prepared_query
+from penstock.pipelines.execution.recovery import Recovery
 from penstock.pipelines.execution.running import RunningPipeline
 from penstock.pipelines.history.history import Histories
 from penstock.pipelines.history.settling import Settling
@@ -55,14 +56,9 @@ class Attempts:
         self._settling: Settling | None = None
         self._prepared: Callable[[], StreamingQuery] | None = None
         self._running: RunningPipeline | None = None
-        self._trouble: TransientError | None = None
-        self._troubled_at: float | None = None
-        self._due_at = 0.0
-        self._delays = _BACKOFF.delays()
-        self._well_at: float | None = None
+        self._recovery = Recovery(_BACKOFF, limit=site.settings.spark.retry_for)
         self._lossy = False
-        self._skipped: dict[tuple[str, int], int] = {}
-        self._skipped_offsets = 0
+        self._skipped = Skipped()
 
     def prepare(self) -> None:
         """Raise if the pipeline or its checkpoint is wrong; nothing has started then."""
@@ -82,11 +78,12 @@ class Attempts:
             return self._later(error)
 
     def _look(self) -> PartReport:
-        if self._trouble is not None and time.monotonic() < self._due_at:
-            return self._waiting(self._trouble)
+        trouble = self._recovery.trouble
+        if trouble is not None and self._recovery.is_waiting(time.monotonic()):
+            return self._waiting(trouble)
         if not self._settled():
             return self._copying()
-        if self._running is None or self._trouble is not None:
+        if self._running is None or trouble is not None:
             return self._follow(self._start())
         try:
             return self._follow(self._running)
@@ -113,7 +110,7 @@ class Attempts:
         if self._running is not None:
             if failed is None:
                 self._running.finish()
-            self._site.report(self._told(self._running.ended(failed)))
+            self._site.report(self._with_skipped(self._running.ended(failed)))
 
     def _gaps(self) -> list[Gap]:
         names = {data.topic.name for data in self.pipeline.followed}
@@ -162,28 +159,21 @@ class Attempts:
                 self._spark,
                 histories=self._current_histories(),
             )
-        self._running.query, self._trouble = query, None
+        self._running.query = query
+        self._recovery.started()
         return self._running
 
     def _count(self, gaps: list[Gap]) -> None:
-        """Count the skipped offsets, each once, however often the query is started."""
+        """Count the skipped offsets, and log them."""
         for gap in gaps:
-            at = gap.topic, gap.partition
-            fresh = gap.there - max(gap.wanted, self._skipped.get(at, 0))
-            self._skipped[at] = gap.there
-            self._skipped_offsets += fresh
+            fresh = self._skipped.add(gap)
             _LOG.warning("%s skips %d offsets: %s", self.pipeline.name, fresh, gap)
 
     def _follow(self, running: RunningPipeline) -> PartReport:
         before = dict(running.reached)
         report = running.look()
-        now, advanced = time.monotonic(), running.reached != before
-        if report.state != "running":
-            self._well_at = None
-        elif self._well_at is None:
-            self._well_at = now
-        if advanced or (self._well_at is not None and _BACKOFF.is_over(now - self._well_at)):
-            self._troubled_at, self._delays = None, _BACKOFF.delays()
+        well, advanced = report.state == "running", running.reached != before
+        self._recovery.look(time.monotonic(), running=well, advanced=advanced)
         if advanced and self._lossy:
             # The gap is behind it, or nearly: nothing else may be missing.
             running.query.stop()
@@ -192,18 +182,15 @@ class Attempts:
             running.query.stop()
             running.histories.finish()
             self._start()
-        return self._told(report)
+        return self._with_skipped(report)
 
     def _later(self, error: TransientError) -> PartReport:
         """Schedule another attempt; raise the error if the failures have lasted too long."""
-        now, limit = time.monotonic(), self._site.settings.spark.retry_for.total_seconds()
-        self._troubled_at = now if self._troubled_at is None else self._troubled_at
-        if error.code == UNKNOWN or self._site.stop.is_set() or now - self._troubled_at > limit:
+        lasted = self._recovery.has_lasted(time.monotonic())
+        if error.code == UNKNOWN or self._site.stop.is_set() or lasted:
             raise error
         self.stop()
-        self._trouble, self._well_at = error, None
-        wait = next(self._delays)
-        self._due_at = time.monotonic() + wait
+        wait = self._recovery.wait_after(error, time.monotonic())
         _LOG.warning("%s; again in %g s", error.message, wait)
         return self._waiting(error)
 
@@ -225,7 +212,7 @@ class Attempts:
     def _waiting(self, error: TransientError) -> PartReport:
         reason = f"{error.message}; it will be restarted"
         if self._running is not None:
-            return self._told(self._running.paused(reason))
+            return self._with_skipped(self._running.paused(reason))
         return PartReport(
             part=self.pipeline.name,
             kind="pipeline",
@@ -234,13 +221,13 @@ class Attempts:
             reason=reason,
         )
 
-    def _told(self, report: PartReport) -> PartReport:
+    def _with_skipped(self, report: PartReport) -> PartReport:
         """Return the report with the skipped offsets added."""
-        if not self._skipped_offsets:
+        if not self._skipped.offsets:
             return report
-        said = f"{self._skipped_offsets} offsets, which retention deleted before they were read"
+        said = f"{self._skipped.offsets} offsets, which retention deleted before they were read"
         return msgspec.structs.replace(
             report,
             detail=report.detail | {"skipped": said},
-            metrics=report.metrics | {"skipped_offsets_total": float(self._skipped_offsets)},
+            metrics=report.metrics | {"skipped_offsets_total": float(self._skipped.offsets)},
         )

@@ -1,13 +1,19 @@
-"""What was deleted before it was read is named with partition, wanted offset and first offset."""
-
-from penstock.pipelines.checkpoint.trimmed import Gap, stopped_at
+from penstock.pipelines.checkpoint.trimmed import Gap, Skipped, stopped_at
 
 
-def test_every_gap_is_named_and_the_hint_is_the_way_on():
-    gaps = [Gap("orders", 0, wanted=5, there=9), Gap("orders", 3, wanted=0, there=2_000)]
-    error = stopped_at(gaps, "count")
-    assert error.code == "offset.trimmed"
-    assert "2,004 offsets" in error.message
-    assert "orders[0] wants offset 5, the log begins at 9" in error.detail
-    assert "orders[3] wants offset 0, the log begins at 2000" in error.detail
-    assert "spark.on_trimmed=skip" in error.hint
+def test_an_offset_that_was_skipped_is_counted_once_however_often_the_query_starts():
+    skipped = Skipped()
+    assert skipped.add(Gap("words", 0, wanted=5, there=9)) == 4
+    assert skipped.add(Gap("words", 0, wanted=5, there=9)) == 0, "it died before its first batch"
+    assert skipped.add(Gap("words", 0, wanted=5, there=12)) == 3, "more was deleted meanwhile"
+    assert skipped.add(Gap("words", 1, wanted=5, there=9)) == 4
+    assert skipped.offsets == 11
+
+
+def test_a_pipeline_that_stops_names_every_gap_and_the_way_out():
+    error = stopped_at([Gap("words", 0, 5, 9), Gap("words", 1, 0, 2)], "count")
+    assert error.message == "pipeline 'count' stopped: 6 offsets of its input were trimmed unread"
+    assert error.detail == (
+        "words[0] wants offset 5, the log begins at 9; words[1] wants offset 0, the log begins at 2"
+    )
+    assert "--set spark.on_trimmed=skip" in error.hint
