@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import timedelta
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, Self
 
@@ -35,6 +36,8 @@ SETTINGS = Settings(
     ),
 )
 PATIENCE = 90.0
+LOOKS = (0.02, 0.02, 0.05, 0.05, 0.1)
+"""The pauses between looks, in seconds; the last one stays. A look often reads a whole topic."""
 STATE_DIR = "STATE_DIR_OF_TEST"
 STANDBY = "STANDBY_OF_TEST"
 REMINDER = timedelta(seconds=1)
@@ -158,11 +161,11 @@ def differences(expected: dict[str, list[int]], found: dict[str, list[int]]) -> 
 
 def eventually(condition: Callable[[], object], *, what: str) -> None:
     """Wait until a condition of the outside world holds."""
-    deadline, pause = time.monotonic() + PATIENCE, threading.Event()
+    deadline, pauses = time.monotonic() + PATIENCE, chain(LOOKS, repeat(LOOKS[-1]))
     while not condition():
         if time.monotonic() > deadline:
             raise AssertionError(f"waited {PATIENCE:g}s in vain for: {what}")
-        pause.wait(0.02)
+        time.sleep(next(pauses))
 
 
 def all_counted(kafka: Connection, app: WordCount) -> None:

@@ -46,7 +46,10 @@ class OnBroker:
         self.plan = plan_of(seed)
         self.made = kit.RandomApp(self.plan, name)
         self.signs = self.plan.signs(number=number)
-        Topics(kafka).declare(self.made.app.graph.topics())
+        # Kept, as each has a client of its own and is asked several times a second.
+        self._topics, self._groups = Topics(kafka), Groups(kafka)
+        self._reader = LogReader(kafka)
+        self._topics.declare(self.made.app.graph.topics())
 
     def feed(self) -> None:
         """Write all records, in their order in each stream."""
@@ -124,17 +127,16 @@ class OnBroker:
         return subprocess.Popen(program, env=os.environ | {"FAILPOINT": failpoint})
 
     def _settled(self) -> bool:
-        groups = Groups(self.kafka)
         for part in self.made.app.graph.parts:
-            lags = groups.lag(f"{self.name}.{part.name}")
-            wanted = sum(len(Topics(self.kafka).ends(data.topic.name)) for data in part.reads)
+            lags = self._groups.lag(f"{self.name}.{part.name}")
+            wanted = sum(len(self._topics.ends(data.topic.name)) for data in part.reads)
             empty = wanted - len(lags)  # a partition without records has no offset
             if any(each.lag for each in lags.values()) or empty > wanted // 2:
                 return False
         return True
 
     def _records(self, topic: str) -> Iterator[Any]:
-        for batch in LogReader(self.kafka).batches(topic):
+        for batch in self._reader.batches(topic):
             yield from batch
 
 
