@@ -31,7 +31,6 @@ ORDERS = {
 LONGEST_FIRST = (
     "test_nexmark",
     "test_windows",
-    "test_wordcount",
     "test_standalone",
     "test_demo",
     "test_exactly_once",
