@@ -68,7 +68,7 @@ ACTIONS = st.lists(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=settings().max_examples)
 @given(actions=ACTIONS)
 def test_on_disk_and_in_memory_the_same_timers_go_off(tmp_path_factory, actions):
     path = tmp_path_factory.mktemp("timers") / "0"
@@ -160,7 +160,8 @@ def test_timers_that_were_given_to_be_taken_later_are_not_given_twice(tmp_path, 
     shelf.close()
 
 
-def test_timers_on_a_disk_take_no_memory_for_each_key(tmp_path):
+def test_timers_on_a_disk_take_no_memory_for_each_key(tmp_path, monkeypatch):
+    monkeypatch.setattr(shelved, "CACHED_TIMERS", 10_000)
     shelf = open_shelf(tmp_path / "0", identity="one")
     subject = Subject(shelf)
     subject.put(b"first", "x", 0)
@@ -176,17 +177,17 @@ def test_timers_on_a_disk_take_no_memory_for_each_key(tmp_path):
 
     tracemalloc.start()
     try:
-        grow(range(60_000))
+        grow(range(12_000))
         before, _ = tracemalloc.get_traced_memory()
-        grow(range(60_000, 120_000))
+        grow(range(12_000, 36_000))
         after, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert len(subject.queue) == 120_000
-    assert after - before < 3_000_000  # in memory, 60,000 of them take 24 MB
+    assert len(subject.queue) == 36_000
+    assert after - before < 1_200_000  # in memory, 24,000 of them take 9.6 MB
     assert len(vars(subject.queue.store)["_known"]) <= shelved.CACHED_TIMERS
     last = -1
-    for _ in range(12_000):
+    for _ in range(4_000):
         due = subject.pop(10_000)
         assert due.at >= last
         last = due.at
