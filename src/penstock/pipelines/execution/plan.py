@@ -149,9 +149,8 @@ def prepared_query(
 ) -> Callable[[], StreamingQuery]:
     """Return what starts a run; so far nothing was touched but a checkpoint of its own.
 
-    ``lossy``: the query skips records that are gone from its topics; otherwise they end it.
-    ``histories`` are those of the run, and settled. While one is unread, the query reads only the
-    history, and must be started again afterwards.
+    ``lossy``: the query skips records that are gone from its topics; otherwise they end it. While
+    one of its settled ``histories`` is unread, it reads only that, and must be started again.
 
     Raises DefinitionError if the pipeline is wrong, ConfigurationError if its checkpoint belongs to
     another one.
@@ -166,9 +165,7 @@ def prepared_query(
         )
         now = identity_of(pipeline, spark, output)
         pieces = kept_pieces(spark, run.checkpoint, pipeline, now)
-        if isinstance(run.into, Lake):
-            path = lake_path(run.into.name, site)
-            refuse_other_checkpoint(spark, pipeline, run.into, path, checkpoint=run.checkpoint)
+        _refuse_other_checkpoint(run, site, spark)
         if isinstance(run.into, Lake) or real_time:
             writer = stream_writer(_given(output), run.into, site, at_once=real_time)
         else:
@@ -201,6 +198,12 @@ def prepared_query(
     except Exception as error:
         raise refusal(error, pipeline) from error
     return partial(_start, _triggered(writer, pipeline, once=run.beside), pipeline, spark)
+
+
+def _refuse_other_checkpoint(run: Run, site: Site, spark: SparkSession) -> None:
+    if isinstance(run.into, Lake):
+        path = lake_path(run.into.name, site)
+        refuse_other_checkpoint(spark, run.pipeline, run.into, path, checkpoint=run.checkpoint)
 
 
 def program_of(pipeline: Pipeline, site: Site, spark: SparkSession) -> str:
