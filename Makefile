@@ -16,7 +16,7 @@ setup: ## make .venv and fetch the jars
 demo: setup ## run the word count live (Ctrl-C ends it)
 	@$(BIN)/penstock dev apps/wordcount --watch counts:count
 
-test: check ## the checks and all tests (quarter of an hour)
+test: check ## the checks and all tests (half an hour)
 	$(BIN)/python scripts/run_tests.py
 
 check: setup ## format, lint, types, import contract, module size

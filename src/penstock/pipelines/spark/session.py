@@ -36,6 +36,7 @@ from penstock.machine.places import Places
 from penstock.machine.ports import LOOPBACK
 from penstock.machine.private import make_private
 from penstock.machine.process.logfile import LogWatch
+from penstock.pipelines.spark import pythondaemon
 from penstock.pipelines.spark.cluster import (
     CLUSTER_SHUFFLES,
     cluster_options,
@@ -237,6 +238,7 @@ def _options(settings: SparkSettings, files: _Files, *, name: str, held: int) ->
         options["spark.driver.extraClassPath"] = os.pathsep.join(jars)
         options["spark.driver.host"] = options["spark.driver.bindAddress"] = LOOPBACK
         options["spark.executorEnv.PYTHONPATH"] = python_path()
+        options["spark.python.daemon.module"] = pythondaemon.__name__
     else:
         options |= cluster_options(settings.master, jars)
     return options | settings.plain_options()
