@@ -16,7 +16,7 @@ Plan = kit.kit.Plan
 
 SEEDS = 40
 """``make chaos`` plays thousands."""
-SEEDS_ON_DISK = (101, 102, 103)
+SEEDS_ON_DISK = (101, 102)
 """Each death opens every state anew, which takes a while."""
 
 

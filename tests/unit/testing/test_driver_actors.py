@@ -231,7 +231,7 @@ MOVES = st.lists(
 
 
 @pytest.mark.parametrize("definition", [Boiler, Slow])
-@settings(max_examples=15)
+@settings(max_examples=settings().max_examples // 3)
 @given(moves=MOVES)
 def test_what_actors_tell_does_not_depend_on_crashes_and_passivation(definition, moves):
     calm = played(Plant(definition, {"idle_after": "10000h"}), moves, crashes=False)

@@ -246,7 +246,7 @@ MOVES = st.lists(
 
 
 @pytest.mark.parametrize("asker", [NamedOrder, SlowOrder])
-@settings(max_examples=20)
+@settings(max_examples=settings().max_examples // 3)
 @given(moves=MOVES)
 def test_questions_and_answers_do_not_depend_on_crashes(asker, moves):
     calm, hurt = Shop(asker), None

@@ -7,6 +7,7 @@ from penstock.core.graph.actor import OWN_STATE, read_actor
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Actor, Service
 from penstock.core.graph.policy import Reaction, Retry
+from penstock.core.graph.questions import unanswered
 from penstock.core.graph.signature import is_async
 from penstock.core.graph.state import StateSpec
 from penstock.core.units import duration_text
@@ -90,6 +91,8 @@ def _state(spec: StateSpec) -> dict[str, str | None]:
 
 
 def _type(kind: Any) -> str:
+    if (asked := unanswered(kind)) not in (None, Any):
+        return f"Unanswered[{_type(asked)}]"
     return str(kind) if get_args(kind) else getattr(kind, "__name__", str(kind))
 
 
