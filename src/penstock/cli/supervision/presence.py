@@ -26,7 +26,7 @@ def announce_run(
     """
     app, started_at = session.application.graph.app, datetime.now(UTC)
 
-    def told() -> RunStatus:
+    def status() -> RunStatus:
         return RunStatus(
             app=app, command=command, pid=os.getpid(), started_at=started_at, parts=board.rows()
         )
@@ -36,7 +36,7 @@ def announce_run(
         port, hosts = http.port, [host.strip() for host in http.hosts.split(",") if host.strip()]
         beside = port != 0 and port in {entry.port for entry in registry.entries()}
         page = stack.enter_context(
-            StatusPage(told, port=0 if beside else port, hosts=hosts, note=note)
+            StatusPage(status, port=0 if beside else port, hosts=hosts, note=note)
         )
         entry = Entry(
             app=app, command=command, pid=os.getpid(), port=page.port, started_at=started_at

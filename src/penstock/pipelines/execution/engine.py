@@ -78,10 +78,10 @@ def _run(graph: Graph, pipelines: Sequence[Pipeline], site: Site, spark: SparkSe
         # All of them before any: where one is refused none has begun.
         for each in running:
             each.prepare()
-        with caretaker(pipelines, site, spark) as upkeep:
+        with caretaker(pipelines, site, spark) as keeper:
             while not site.stop.is_set():
                 for each in running:
-                    site.report(upkeep.told(each.look(), each.pipeline))
+                    site.report(keeper.with_upkeep(each.look(), each.pipeline))
                 site.stop.wait(_LOOK_SECONDS)
     except Exception as error:
         failed = of_session(error)

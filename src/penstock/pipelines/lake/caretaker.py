@@ -86,7 +86,7 @@ class Caretaker:
                 if not self.stop.is_set():
                     self._look_after(spark, lake)
 
-    def told(self, report: PartReport, pipeline: Pipeline) -> PartReport:
+    def with_upkeep(self, report: PartReport, pipeline: Pipeline) -> PartReport:
         """Return a pipeline's report with what was done to the table that it writes."""
         table = pipeline.writes.name
         if table in self._done:

@@ -49,7 +49,7 @@ class LateCount:
         number = f"{self.records:,}" if self.complete else f"at least {self.records:,}"
         return f"records late for its windows: {number}; a rebuild writes none to the ledger"
 
-    def counted(self, batch: int, records: int, *, batches: int = 1) -> "LateCount":
+    def with_batch(self, batch: int, records: int, *, batches: int = 1) -> "LateCount":
         """Return the count with a finished batch, and others before it that were looked at."""
         complete = self.complete and batches >= batch - self.through
         return replace(self, records=self.records + records, complete=complete, through=batch)
@@ -97,7 +97,7 @@ class LateTally:
             batch = progress["batchId"]
             if was_batch(progress) and batch > self._count.through:
                 records, batches = self._late(progress)
-                self._count = self._count.counted(batch, records, batches=batches)
+                self._count = self._count.with_batch(batch, records, batches=batches)
         if self._count != before:
             self._keep()
 

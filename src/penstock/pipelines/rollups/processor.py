@@ -27,9 +27,9 @@ __all__ = [
     "WATERMARK",
     "MapStore",
     "PaneProcessor",
+    "bucket_facts",
     "count_panes",
     "outgoing",
-    "told",
 ]
 
 WATERMARK, NEWEST = "watermark", "newest"
@@ -62,7 +62,7 @@ class PaneProcessor(StatefulProcessor):
             came = [unpack_arrivals(each) for frame in rows for each in frame[PAYLOAD]]
             wire = PaneWire(self._rollup, self._to)
             for given in self.take(self._rollup, came):
-                yield outgoing([*wire.records(given), told(given)])
+                yield outgoing([*wire.records(given), bucket_facts(given)])
 
     def take(self, rollup: Rollup, came: Iterable[Arrivals]) -> Iterator[BucketOutput]:
         """Yield what the bucket gives for these arrivals, in slices, its state written back.
@@ -86,8 +86,8 @@ class PaneProcessor(StatefulProcessor):
         """End a batch; Spark keeps the state."""
 
 
-def told(given: BucketOutput) -> OutgoingRecord:
-    """Return what a bucket says of itself: a record for no topic, which ``counted`` takes away."""
+def bucket_facts(given: BucketOutput) -> OutgoingRecord:
+    """Return what a bucket says of itself, in a record for no topic; see ``count_panes``."""
     facts = dict(pane_counts(given))
     if given.watermark != BEGINNING:
         facts[WATERMARK] = given.watermark

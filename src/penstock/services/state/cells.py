@@ -187,10 +187,10 @@ class ValueCells(Cells):
     def __init__(self, spec: StateSpec, **options: Any) -> None:
         super().__init__(spec, **options)
         # Chosen once: these run for every record, and most states are a number without an expiry.
-        quick = self.codec.plain and spec.ttl is None
-        self.read: Callable[..., Any] = self.values.get if quick else self._read
+        direct = self.codec.plain and spec.ttl is None
+        self.read: Callable[..., Any] = self.values.get if direct else self._read
         plain = {str: self._write_text, int: self._write_int}.get(spec.type, self._write_number)
-        self.write: Callable[[CallScope, Any], None] = plain if quick else self._write
+        self.write: Callable[[CallScope, Any], None] = plain if direct else self._write
         self._refuses = self.codec.refuses
         self._floats = spec.type is float
 

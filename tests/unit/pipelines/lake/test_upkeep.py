@@ -57,7 +57,7 @@ def test_a_pipeline_whose_table_is_not_looked_after_is_degraded_and_says_why():
     report = PartReport(part="keep", kind="pipeline", state="running", at=0.0)
     for _ in range(2):
         caretaker._failed("kept", "the disk is full")
-    assert caretaker.told(report, keep) == report
+    assert caretaker.with_upkeep(report, keep) == report
     caretaker._failed("kept", "the disk is full")
-    told = caretaker.told(report, keep)
+    told = caretaker.with_upkeep(report, keep)
     assert (told.state, told.reason) == ("degraded", "the disk is full")
