@@ -36,7 +36,7 @@ from penstock.core.rollup.wire import Destination, PaneWire
 from penstock.pipelines.rollups.combining import BUCKET, PAYLOAD, PreShuffleCombiner
 from penstock.pipelines.rollups.frame import AHEAD, CLOCK, OFFSET, PARTITION, TIME, group, value
 from penstock.pipelines.rollups.gcpause import collection_paused
-from penstock.pipelines.rollups.processor import DUE_KEYS, outgoing, told
+from penstock.pipelines.rollups.processor import DUE_KEYS, bucket_facts, outgoing
 from penstock.triggers import after_count, every_record, on_watermark
 from penstock.windows import fixed, retracting
 
@@ -132,7 +132,7 @@ def one_bucket(
         bucket.flush()
         store.flush()
     with timed.step("write"):
-        outgoing([*PaneWire(rollup, to).records(given), told(given)])
+        outgoing([*PaneWire(rollup, to).records(given), bucket_facts(given)])
 
 
 def waiting(keys: int) -> float:
