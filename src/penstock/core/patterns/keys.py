@@ -42,12 +42,14 @@ class Found:
 class Key:
     """Everything that is kept of one key."""
 
-    __slots__ = ("ahead", "came", "listed", "state", "waited")
+    __slots__ = ("ahead", "came", "listed", "soonest", "state", "waited")
 
     def __init__(self) -> None:
         self.state = KeyState()
         self.ahead: list[Event] = []
         """Records that were not matched yet."""
+        self.soonest = NEVER
+        """The earliest event time among them."""
         self.waited = False
         """Whether there were any when it was last looked at."""
         self.came = 0
@@ -100,8 +102,10 @@ class Matching:
 
     def add(self, key: Key, arrival: Arrival) -> None:
         """Keep a record until its turn."""
-        key.ahead.append(Event((arrival.time, arrival.input, key.came), arrival))
+        time = arrival.time
+        key.ahead.append(Event((time, arrival.input, key.came), arrival))
         key.came += 1
+        key.soonest = min(key.soonest, time)
 
     def go_on(self, key: Key, watermark: int, found: Found) -> bool:
         """Match everything that the watermark allows; return whether the key has changed."""
@@ -122,6 +126,7 @@ class Matching:
         if matches:
             found.add(matches)
         key.waited = bool(key.ahead)
+        key.soonest = key.ahead[0].time if key.ahead else NEVER
         if isinstance(key, EarlyKey):
             key.given += matches
             key.front = front
@@ -150,10 +155,7 @@ class Matching:
 
     def due(self, key: Key) -> int:
         """Return the watermark from which on there is something to do."""
-        due = key.state.deadline
-        if key.ahead:
-            due = min(due, min(key.ahead[0].time, key.ahead[-1].time) + 1)
-        due = min(NEVER, due + self._behind)
+        due = min(key.soonest + 1, key.state.deadline) + self._behind
         if isinstance(key, EarlyKey) and key.base is not None:
             first = key.log[0].time + 1 if key.log else NEVER
             due = min(due, min(first, key.base.deadline) + self._plan.lateness)
@@ -174,6 +176,7 @@ class Matching:
         matcher = self._matcher
         key.state = unpack_state(state, self._codec, matcher.automaton, matcher.values_of)
         key.ahead = [self._codec.unpack(each) for each in ahead]
+        key.soonest = min((each.time for each in key.ahead), default=NEVER)
         key.waited = bool(ahead)
         if isinstance(key, EarlyKey):
             key.front, log = rest

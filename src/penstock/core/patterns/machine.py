@@ -179,9 +179,14 @@ class PatternMachine:
 
     def _go_on(self, name: bytes, key: Key, found: Found) -> None:
         watermark = self._time.value
-        if self._matching.go_on(key, watermark, found):
-            self._dirty.add(name)
         due = self._matching.due(key)
+        if due > watermark:  # nothing but that records wait
+            key.waited = True
+            self._dirty.add(name)
+        else:
+            if self._matching.go_on(key, watermark, found):
+                self._dirty.add(name)
+            due = self._matching.due(key)
         listed = key.listed
         if listed <= watermark:  # it was taken out of its slot, or will be in vain
             listed = NEVER
