@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from penstock.pipelines.lookups.hashes import HASHED
-from penstock.pipelines.program.rewriting import analyzed, nodes
+from penstock.pipelines.program.rewriting import PlanTemplate, analyzed, nodes
 from penstock.pipelines.program.stateful import is_input, several
 
 __all__ = ["Asking", "askings", "is_steady"]
@@ -34,10 +34,8 @@ class Asking:
     columns: tuple[str, ...]
     values: tuple[Any, ...]
     """Spark's expressions over the other side, one for each of the columns."""
-    other: Any
+    other: PlanTemplate
     """The plan of the other side."""
-    first: int
-    """The number of the first input of the other side."""
     needs: frozenset[int] = frozenset()
     """The numbers of other tables whose rows the other side is made of."""
 
@@ -111,11 +109,9 @@ class _Walk:
                 needs = {each for each, alias in below[other] if alias in self.tables}
                 columns = tuple(sorted(pairs))
                 values = tuple(pairs[each] for each in columns)
-                self.found.append(
-                    Asking(
-                        number, name, columns, values, sides[other], starts[other], frozenset(needs)
-                    )
-                )
+                template = PlanTemplate(sides[other], self.inputs, first=starts[other])
+                asking = Asking(number, name, columns, values, template, frozenset(needs))
+                self.found.append(asking)
                 return
 
     def _compared(self, node: Any, table: Any, other: Any) -> list[tuple[str, Any]]:

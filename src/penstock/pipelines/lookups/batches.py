@@ -17,7 +17,7 @@ from penstock.core.graph.parts import Pipeline
 from penstock.pipelines.lookups.asking import Asking, askings
 from penstock.pipelines.lookups.finding import Finder, rows_of
 from penstock.pipelines.lookups.spool import Found, Spool
-from penstock.pipelines.program.rewriting import PlanEditor, analyzed, nodes
+from penstock.pipelines.program.rewriting import PlanEditor, PlanTemplate, analyzed, nodes
 from penstock.pipelines.program.stateful import several, state_aspects
 from penstock.pipelines.sink.kafka import ComputedBatch
 from penstock.pipelines.spark.sqltext import name
@@ -71,19 +71,25 @@ class BatchLookups:
     tasks: int
     """Into how many tasks the rows are split, where a repeated batch gives the same."""
     steady: bool = field(init=False)
+    _template: PlanTemplate = field(init=False)
+    _editor: PlanEditor | None = field(default=None, init=False)
+    """Of the session of the query, which is another one than that of the output."""
 
     def __post_init__(self) -> None:
         self.steady = self.finder.is_steady(self.output)
+        self._template = PlanTemplate(analyzed(self.output), self.finder.inputs)
 
     def __call__(self, rows: DataFrame, batch: int) -> ComputedBatch:
         """Return the output of one batch; its rows are read once."""
         rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
-        editor = PlanEditor(rows.sparkSession, self.finder.inputs)
+        if self._editor is None:
+            self._editor = PlanEditor(rows.sparkSession)
+        editor = self._editor
         frames = self._frames(rows)
         found, made_of = self._kept(batch) or self._looked_up(batch, editor, frames)
         for number, table in found.items():
             frames[number] = self.finder.frame(rows.sparkSession, number, table)
-        plan = editor.replaced(analyzed(self.output), lambda *at: rows_of(frames, *at))
+        plan = editor.replaced(self._template, lambda *at: rows_of(frames, *at))
         return ComputedBatch(
             rows=editor.frame(plan),
             # What may be others when it is repeated is written as a whole, or not at all.

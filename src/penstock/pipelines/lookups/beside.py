@@ -20,7 +20,7 @@ from penstock.pipelines.gate.reading import OffsetRange, records, topic_rows
 from penstock.pipelines.lookups.asking import Asking, askings
 from penstock.pipelines.lookups.finding import Finder
 from penstock.pipelines.lookups.spool import Spool, SpooledRows
-from penstock.pipelines.program.rewriting import PlanEditor, analyzed, nodes
+from penstock.pipelines.program.rewriting import PlanEditor, PlanTemplate, analyzed, nodes
 from penstock.pipelines.program.stateful import keeps_state, several
 from penstock.pipelines.sink.kafka import ComputedBatch
 from penstock.pipelines.spark.schema import frame_type
@@ -41,7 +41,7 @@ def asked_beside_state(pipeline: Pipeline, output: DataFrame, checkpoint: str) -
     if any(several(node.subqueries()) for node in nodes(analyzed(output), inputs)):
         return []
     found = askings(output, inputs, tables)
-    plain = [each for each in found if not _has_state(each.other, inputs)]
+    plain = [each for each in found if not _has_state(each.other.plan, inputs)]
     numbers = {each.number for each in plain}
     return [each for each in plain if each.needs <= numbers]
 
@@ -62,6 +62,7 @@ class LookupsBesideState:
     tasks: int
     """Into how many tasks the rows are split, where a repeated batch gives the same."""
     rows: DataFrame = field(init=False)
+    _editor: PlanEditor = field(init=False)
 
     def __post_init__(self) -> None:
         spark = self.output.sparkSession
@@ -75,10 +76,10 @@ class LookupsBesideState:
             )
             for each in self.finder.asked
         }
-        editor = PlanEditor(spark, self.finder.inputs)
-        plan = analyzed(self.output)
-        placed = editor.replaced(plan, lambda number, _: frames.get(number), hints=False)
-        self.rows = editor.frame(placed)
+        self._editor = PlanEditor(spark)
+        template = PlanTemplate(analyzed(self.output), self.finder.inputs)
+        placed = self._editor.replaced(template, lambda at, _: frames.get(at), hints=False)
+        self.rows = self._editor.frame(placed)
         if not self.finder.is_steady(self.output):
             self.tasks = 1
 
@@ -101,8 +102,7 @@ class LookupsBesideState:
                 over = self._range(data, begins, ends)
                 rows = topic_rows(spark, self.connection, data.topic.name, over=over)
                 frames[data.name] = records(rows, data)
-        editor = PlanEditor(spark, self.finder.inputs)
-        found = self.finder.found(editor, frames, most=None)
+        found = self.finder.found(self._editor, frames, most=None)
         return self.spool.put(batch, found, most=None) or ""
 
     def _range(

@@ -80,7 +80,7 @@ class Finder:
         for each in self.asked:
             if not each.needs <= found.keys():
                 continue
-            other = editor.replaced(each.other, lambda *at: rows_of(there, *at), first=each.first)
+            other = editor.replaced(each.other, lambda *at: rows_of(there, *at))
             asked = editor.values(other, each.values, each.columns).toArrow().drop_null()
             values = [asked.column(at).combine_chunks() for at in each.columns]
             rows = self.followers[each.table].store.find(each.columns, values)
