@@ -60,6 +60,8 @@ class Declared:
     show: Callable[[Any, dict[str, Any]], tuple[Any, Any]]
     """From a result's JSON to key and value."""
     keys: dict[str, Any] = field(default_factory=dict)
+    begins: int = 0
+    """Where the times of the case begin; a broker takes the time 0 for now."""
 
     @property
     def graph(self) -> Graph:
@@ -83,7 +85,7 @@ def feeds(declared: Declared, step: Case) -> Iterator[Feed]:
         for data in declared.inputs.values():
             if isinstance(data, Stream):
                 key = next((k for k in declared.keys.get(data.name, ())), "mark")
-                yield _feed_row(data, key, None, step["watermark"] + DISORDER)
+                yield _feed_row(data, key, None, step["watermark"] + DISORDER + declared.begins)
 
 
 def marks(case: Case, inputs: dict[str, Any]) -> int:
@@ -93,7 +95,7 @@ def marks(case: Case, inputs: dict[str, Any]) -> int:
 
 
 def _feed(declared: Declared, name: str, key: Any, value: Any, ms: int) -> Feed:
-    data = declared.inputs[name]
+    data, ms = declared.inputs[name], ms + declared.begins
     if isinstance(data, Table) and (value is None or key is None):
         raw = None if value is None else _row(data, key, value, ms)
         return Feed(data, None if key is None else text(key).encode(), raw, ms)

@@ -51,6 +51,7 @@ class ServiceEngines:
     def make(self, case: Case) -> Iterator[tuple[Declared, Any]]:
         """Yield the application of a case, with its engine."""
         declared = declare(case, on="services", name=f"case{next(self._numbers)}")
+        declared.begins = 1000
         yield declared, ServiceEngine(declared, self._connection)
 
 
@@ -77,6 +78,9 @@ class ServiceEngine:
         for topic, run in groupby(feeds, key=lambda each: each.data.topic.name):
             with Producer(self._connection) as producer:
                 for data, key, value, ms in run:
+                    if data.kind == "table" and key is None:
+                        self._dropped += 1  # the broker takes no record without a key
+                        continue
                     # A record of a stream says itself when it happened; 1970 is past retention.
                     at = EPOCH + timedelta(milliseconds=ms) if data.kind == "table" else None
                     producer.send(topic, key=key, value=value, timestamp_at=at)
@@ -102,6 +106,8 @@ class ServiceEngine:
 
     def late(self) -> list[tuple[str, int]]:
         """Return topics and offsets of the records in the late ledger."""
+        if not self._graph.has_late_records:
+            return []
         decode = JsonCodec(LATE_RECORD).decode
         found = [decode(raw.value) for raw in self._records(self._graph.late_records.name)]
         return [(each.topic, each.offset) for each in found]

@@ -22,12 +22,14 @@ def shown(
     if value is None:
         time = found.get("penstock.event-time")
         deleted = None if key is None else json.loads(key)
-        return Shown(deleted, None, None if time is None else int(time) // 1000)
+        ms = None if time is None else int(time) // 1000 - declared.begins
+        return Shown(deleted, None, ms)
     codec: JsonCodec[Any] = JsonCodec(data.record)
     codec.decode(value)
     row = json.loads(value, parse_float=float)
     result_key, result_value = declared.show(key, row)
     ms = _ms(row["at"]) if "at" in row else row.get("ms")
+    ms = None if ms is None else ms - declared.begins
     return Shown(result_key, result_value, ms, bool(row.get("withdrawn")))
 
 

@@ -60,8 +60,8 @@ class Run:
         if not self._engine.steps:
             self._take()
         yield from (f"final: {text}" for text in self._seen.check(self._case.get("final") or {}))
-        dropped = self._engine.dropped()
-        if "dropped" in self._case and dropped is not None:
+        dropped = self._engine.dropped() if "dropped" in self._case else None
+        if dropped is not None:
             dropped -= marks(self._case, self._declared.inputs)
             if dropped != self._case["dropped"]:
                 yield f"dropped {dropped}, expected {self._case['dropped']}"
