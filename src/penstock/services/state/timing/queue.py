@@ -148,8 +148,11 @@ class TimerQueue:
 
     def pop(self, time: TimerTime, until: int) -> Due | None:
         """Take out the next timer that is due by an instant; None: there is none."""
-        found = self.point(time, until)
-        return None if found is None else self.take(time, found[1], found[2], found[0])
+        entry = self.store.first(time)
+        if entry is None or entry[0] > until:
+            return None
+        at, key, name = self.store.take_first(time)
+        return self.take(time, key, name, at)
 
     def point(self, time: TimerTime, until: int) -> tuple[int, bytes, str] | None:
         """Give the next timer that is due by an instant to whoever lets it go off with ``take``.

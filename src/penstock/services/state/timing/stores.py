@@ -94,7 +94,8 @@ class HeldTimers:
     """Timers in memory, with a heap for each time."""
 
     def __init__(self) -> None:
-        self._kept: dict[TimerId, Kept] = {}
+        # By plain tuples, which cost less to make: for every record it is asked what is due.
+        self._kept: dict[tuple[TimerTime, bytes, str], Kept] = {}
         self._heaps: dict[TimerTime, list[Entry]] = {"event": [], "processing": []}
 
     def __len__(self) -> int:
@@ -111,9 +112,9 @@ class HeldTimers:
         heap = self._heaps[timer.time]
         if len(heap) >= 2 * len(self._kept) + _STALE_LIMIT:
             heap[:] = [
-                (found[0], each.key, each.name)
-                for each, found in self._kept.items()
-                if each.time == timer.time
+                (found[0], key, name)
+                for (time, key, name), found in self._kept.items()
+                if time == timer.time
             ]
             heapq.heapify(heap)
         else:
@@ -128,7 +129,7 @@ class HeldTimers:
         heap = self._heaps[time]
         while heap:
             at, key, name = heap[0]
-            kept = self._kept.get(TimerId(time, key, name))
+            kept = self._kept.get((time, key, name))
             if kept is not None and kept[0] == at:
                 return heap[0]
             heapq.heappop(heap)
