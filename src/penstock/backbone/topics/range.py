@@ -41,8 +41,8 @@ class Instant:
 
     @property
     def milliseconds(self) -> int:
-        """The instant as the log counts: milliseconds since the epoch."""
-        return round(self.at.timestamp() * 1000)
+        """The instant as the log counts: milliseconds since the epoch, where a log begins."""
+        return max(0, round(self.at.timestamp() * 1000))
 
 
 @dataclass(frozen=True, slots=True)

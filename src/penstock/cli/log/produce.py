@@ -99,7 +99,7 @@ def _produce(session: Session) -> int:
             except DataError as error:
                 rejects.add(number, line, error)
                 continue
-            given = key if arguments.key is None else arguments.key.encode()
+            given = key if arguments.key is None else arguments.key.encode(errors="surrogateescape")
             producer.send(arguments.topic, key=given, value=value, partition=partition)
             sent += 1
     return _report(session, sent, rejects)
@@ -107,7 +107,9 @@ def _produce(session: Session) -> int:
 
 def _lines(values: list[str]) -> Iterator[tuple[int, bytes]]:
     """Yield what is to be sent with its number; empty lines are nothing."""
-    lines: Iterable[bytes] = [value.encode() for value in values] or sys.stdin.buffer
+    lines: Iterable[bytes] = [
+        value.encode(errors="surrogateescape") for value in values
+    ] or sys.stdin.buffer
     for number, line in enumerate(lines, start=1):
         if stripped := line.strip():
             yield number, stripped

@@ -144,7 +144,9 @@ def _writer(session: Session) -> Callable[[Shown], None]:
 
 def _wanted(session: Session, shown: Shown) -> bool:
     arguments, record = session.arguments, shown.record
-    if arguments.key is not None and record.key != arguments.key.encode():
+    # A key that is no text is typed as the bytes that it has.
+    wanted = None if arguments.key is None else arguments.key.encode(errors="surrogateescape")
+    if wanted is not None and record.key != wanted:
         return False
     if arguments.grep is not None:
         texts = (text_of(record.key), text_of(record.value))

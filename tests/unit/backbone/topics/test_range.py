@@ -30,6 +30,10 @@ def test_an_instant_without_a_time_zone_is_refused():
         Instant(datetime(2024, 1, 1))  # noqa: DTZ001 - that is the point
 
 
+def test_an_instant_before_the_log_can_begin_is_its_beginning():
+    assert Instant(datetime(1, 1, 1, tzinfo=UTC)).milliseconds == 0
+
+
 def test_an_instant_counts_milliseconds_as_the_log_does():
     assert Instant(datetime(1970, 1, 1, 0, 0, 1, 500_000, tzinfo=UTC)).milliseconds == 1500
 
