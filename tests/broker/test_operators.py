@@ -9,6 +9,7 @@ from penstock import App, Rows, broadcast, by_event_time, record
 from penstock.backbone.log.producer import Producer
 from penstock.backbone.log.reader import LogReader
 from penstock.backbone.topics.topics import Topics
+from penstock.core.partitioner import partition_of
 
 from . import service_worker as kit
 
@@ -49,6 +50,23 @@ def test_a_deduplication_killed_in_the_middle_lets_each_record_through_once(
         kit.eventually(lambda: len(weights(kafka, out)) >= 5_000, what="all let through")
         assert worker.terminate() == 0
     assert sorted(weights(kafka, out)) == list(range(5_000))
+    assert worker.reports[-1].counts.balanced
+
+
+def test_a_repartitioning_killed_in_the_middle_writes_each_record_once(kafka, topic):
+    app = kit.declared(topic.name("app"), kafka)
+    out, part = app.by_weight.topic.name, f"{app.by_weight.name}.filling"
+    send_numbered(kafka, app, range(6_000))
+    with kit.InProcess(kafka, app, part) as worker:
+        kit.eventually(lambda: kit.committed_records(kafka, out) > 500, what="some written")
+        worker.kill()
+    with kit.InProcess(kafka, app, part) as worker:
+        kit.eventually(lambda: kit.committed_records(kafka, out) >= 6_000, what="nearly all")
+        kit.eventually(lambda: len(weights(kafka, out)) >= 6_000, what="all written")
+        assert worker.terminate() == 0
+    assert sorted(weights(kafka, out)) == list(range(6_000))
+    read = list(LogReader(kafka).read(out))
+    assert all(partition_of(raw.key or b"", 3) == raw.partition for raw in read)
     assert worker.reports[-1].counts.balanced
 
 
