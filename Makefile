@@ -5,7 +5,7 @@ BIN := .venv/bin
 CHECKED := src apps tests bench scripts
 export PYTHON
 
-.PHONY: help setup demo test check unit chaos nexmark bench-services bench-pipelines bench-nexmark docs docs-serve format lock clean
+.PHONY: help setup demo test check unit chaos nexmark bench-services bench-pipelines bench-serving bench-nexmark docs docs-serve format lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ bench-services: setup ## services beside Kafka Streams and Quix (ten minutes)
 
 bench-pipelines: setup ## pipelines beside Flink SQL and hand-written PySpark, latency, a cluster (25 minutes)
 	$(BIN)/python bench/pipelines/run.py
+
+bench-serving: setup ## serving beside the bare server and producer, look-ups under load (two minutes)
+	$(BIN)/python bench/serving/run.py
 
 bench-nexmark: setup ## events a second per core of each Nexmark query (20 minutes)
 	$(BIN)/python bench/nexmark/bench.py --markdown bench/nexmark/speeds.md --json bench/nexmark/speeds.json

@@ -12,6 +12,8 @@ from functools import partial
 from itertools import cycle
 from typing import Any
 
+import msgspec
+
 from penstock.backbone.log.acknowledging import AcknowledgingProducer
 from penstock.core.graph.data import Stream
 from penstock.errors import DataError, PenstockError, TransientError
@@ -20,9 +22,8 @@ from penstock.serving.records.parsing import Mistake, Taken
 __all__ = ["Intake", "Outcome", "Stand", "Writing"]
 
 
-@dataclass(frozen=True, slots=True)
-class Stand:
-    """Where a record stands on the log."""
+class Stand(msgspec.Struct, frozen=True, gc=False):
+    """Where a record stands on the log; made for every record, so it must be cheap to make."""
 
     partition: int
     offset: int

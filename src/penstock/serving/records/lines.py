@@ -20,7 +20,7 @@ from penstock.serving.records.parsing import RecordReader
 
 __all__ = ["WINDOW", "LineAnswer"]
 
-WINDOW = 8
+WINDOW = 32
 """So many handfuls of lines of one request are on their way to the log at a time."""
 _LINES_AT_ONCE = 2000
 

@@ -35,9 +35,8 @@ _STEP = re.compile(r"\.([^.\[]+)|\[([^\]]*)\]")
 _RAWS = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """A record as it goes onto the log."""
+class Taken(msgspec.Struct, frozen=True, gc=False):
+    """A record as it goes onto the log; made for every record, so it must be cheap to make."""
 
     key: bytes | None
     value: bytes
