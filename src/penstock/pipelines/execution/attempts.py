@@ -101,6 +101,7 @@ class Attempts:
         if self._settling is not None:
             self._settling.stop()
         if self._run is not None:
+            self._run.tables.stop()
             self._run.sink.finish()
         if self._running is not None:
             self._running.query.stop()

@@ -1,6 +1,7 @@
 """Finds the rows of tables that a batch asks for."""
 
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,15 +30,23 @@ class Tables:
     """The tables that one run of a pipeline follows, kept from one attempt to the next."""
 
     def __init__(self) -> None:
+        self._stop = threading.Event()
         self._followers: dict[str, TableFollower] = {}
+
+    def stop(self) -> None:
+        """Let what is reading a table give up: the first time that may take minutes."""
+        self._stop.set()
 
     def follower(
         self, connection: Connection, table: Table[Any], spark: SparkSession
     ) -> TableFollower:
-        """Return what follows a table, always the same."""
+        """Return what follows a table, always the same; it may go on where it was stopped."""
+        self._stop.clear()
         if table.name not in self._followers:
             directory = Path(tempfile.mkdtemp(prefix="table-", dir=scratch_of(spark)))
-            self._followers[table.name] = TableFollower(connection, table, directory)
+            self._followers[table.name] = TableFollower(
+                connection, table, directory, stop=self._stop
+            )
         return self._followers[table.name]
 
 

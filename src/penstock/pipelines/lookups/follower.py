@@ -1,5 +1,6 @@
 """Follows the topic of a table: all of it first, then what has changed."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
@@ -15,6 +16,7 @@ from penstock.backbone.log.reader import LogReader
 from penstock.backbone.topics.range import Offset
 from penstock.backbone.topics.topics import Topics
 from penstock.core.graph.data import Table
+from penstock.errors import TransientError
 from penstock.pipelines.gate.gate import codec_gate
 from penstock.pipelines.lookups.segment import GONE, KEY
 from penstock.pipelines.lookups.store import LookupStore
@@ -42,8 +44,10 @@ class TableFollower:
         table: Table[Any],
         directory: Path,
         *,
+        stop: threading.Event | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._stop = stop or threading.Event()
         self._topics = Topics(connection)
         self._reader = LogReader(connection)
         self._topic = table.topic.name
@@ -55,7 +59,10 @@ class TableFollower:
         self.store = LookupStore(directory, pa.schema(list(self._gate.types.items())))
 
     def catch_up(self) -> None:
-        """Take everything that is committed on the topic now."""
+        """Take everything that is committed on the topic now.
+
+        TransientError ``pipeline.stopping`` if it is to stop meanwhile.
+        """
         now = self._clock()
         ends = self._topics.ends(self._topic, committed=True)
         identity = self._topics.identity(self._topic)
@@ -73,11 +80,14 @@ class TableFollower:
                 end=Offset(ahead),
                 partitions=sorted(ahead),
                 when_trimmed="skip",
+                stop=self._stop,
             )
             for chunk in _chunks(batches):
                 self.store.put(self._rows(chunk))
                 # In the order of the log: the last one of a partition counts.
                 self._read |= {each.partition() or 0: (each.offset() or 0) + 1 for each in chunk}
+        if self._stop.is_set():
+            raise TransientError("the pipeline is being stopped", code="pipeline.stopping")
         self._read |= {number: high for number, (_, high) in ends.items()}
         self._looked_at = now
 
