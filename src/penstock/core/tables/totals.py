@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.core.expression.values.plainvalues import from_plain
 from penstock.core.expression.values.times import from_micros
+from penstock.core.joins.spans import span_words
 from penstock.core.operators.marks import TIME
 from penstock.core.operators.operator import Arrival, Given, Input, Result, Rows, Shape
 from penstock.core.operators.steady import Kept, SteadyMachine
@@ -74,14 +75,18 @@ class TotalPlan:
 
     def declaration(self) -> Mapping[str, str]:
         """Return what it computes."""
-        return {
+        held = {}
+        if self.held_for is not None or self.most_held is not None:
+            span = "" if self.held_for is None else span_words(self.held_for)
+            most = "" if self.most_held is None else f"{self.most_held} groups at most"
+            held["held"] = ", ".join(each for each in (span, most) if each)
+        return held | {
             "by": ", ".join(f"{each.name} ({each.type})" for each in self.groups),
             "aggregates": ", ".join(
                 f"{each.name} = {combiner_words(each.combiner)} of {each.expression or 'rows'}"
                 for each in self.measures
             ),
             "empty groups": "kept" if self.keeps_empty else "deleted",
-            "held": f"{self.held_for} {self.most_held}",
         }
 
     def holds(self) -> tuple[str, ...]:
