@@ -13,7 +13,6 @@ scores the day with the newest good version of the model. Only anomalous days go
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
 
 from apps.anomaly.drives.features import DriveDay, DriveHistory
 from apps.anomaly.drives.model import MODEL, DriveModel, check
@@ -118,14 +117,14 @@ drive = (
     .entering("failing", command="'move-data'")
     .entering("off", command="'turn-off'")
 )
-drive_changes: Any = app.stream("drive_changes", drive, on="services")
-drives: Any = app.table("drives", drive, on="services")
-commands: Any = app.stream(
+drive_changes = app.stream("drive_changes", drive, on="services")
+drives = app.table("drives", drive, on="services")
+commands = app.stream(
     "commands",
     drive_changes.where("command is not null").select(serial="serial", command="command"),
     on="services",
 )
-drive_alarms: Any = app.stream(
+drive_alarms = app.stream(
     "drive_alarms",
     drive_changes.where("not legal").select(serial="serial", text="concat(cause, ' in ', state)"),
     on="services",

@@ -1,10 +1,11 @@
 """The methods of `App` that declare data: streams, tables, lake tables, archives."""
 
 from datetime import timedelta
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, Unpack, get_args, overload
 
 from penstock.core.declare.arguments import read_event_time
 from penstock.core.declare.declarations import Declarations, Engine, inherited_event_time
+from penstock.core.declare.keywords import StreamOptions, TableOptions
 from penstock.core.graph.data import LAKE_HISTORY, Archive, Lake, Stream, Table
 from penstock.core.graph.parts import Pipeline
 from penstock.core.operators.operator import Operator
@@ -38,10 +39,16 @@ class DeclaresData:
 
     _declared: Declarations
 
+    @overload
+    def stream(
+        self, name: str, record: Aggregation | Operator, **options: Unpack[StreamOptions]
+    ) -> Stream[Any]: ...
+    @overload
+    def stream(self, name: str, record: type[T], **options: Unpack[StreamOptions]) -> Stream[T]: ...
     def stream(
         self,
         name: str,
-        record: type[T] | Aggregation | Operator,
+        record: type[Any] | Aggregation | Operator,
         *,
         on: Engine = "spark",
         partitions: int = 2,
@@ -51,7 +58,7 @@ class DeclaresData:
         replication: int | None = None,
         max_record: str | int = "1MiB",
         event_time: EventTime | None = None,
-    ) -> Stream[T]:
+    ) -> Stream[Any]:
         """Declare a stream: records of one type on a topic with the stream's name.
 
         Records of one key keep their order. Nothing runs on a topic that contradicts this.
@@ -78,7 +85,7 @@ class DeclaresData:
         name, engine = options.name(name), options.word("on", on, get_args(Engine), "spark")
         number = options.count("partitions", partitions, DEFAULT_PARTITIONS)
         given = self._declared.settled(name, record, on=engine, partitions=number, place=place)
-        found: RecordType[T] = self._declared.record_type(name, given, place)
+        found: RecordType[Any] = self._declared.record_type(name, given, place)
         usual = "key" if found.schema.key else "round_robin"
         by = usual if partition_by is None else partition_by
         topic = TopicSpec(
@@ -97,17 +104,23 @@ class DeclaresData:
         self._declared.fill(stream, given, engine, place)
         return stream
 
+    @overload
+    def table(
+        self, name: str, record: Aggregation | Operator, **options: Unpack[TableOptions]
+    ) -> Table[Any]: ...
+    @overload
+    def table(self, name: str, record: type[T], **options: Unpack[TableOptions]) -> Table[T]: ...
     def table(
         self,
         name: str,
-        record: type[T] | Aggregation | Operator,
+        record: type[Any] | Aggregation | Operator,
         *,
         on: Engine = "spark",
         partitions: int = 2,
         replication: int | None = None,
         max_record: str | int = "1MiB",
         history: str | timedelta | None = None,
-    ) -> Table[T]:
+    ) -> Table[Any]:
         """Declare a table: the latest record of each key, on a compacted topic.
 
         Its record type needs a key. Services and pipelines write rows and delete them. Instead of
@@ -145,7 +158,7 @@ class DeclaresData:
         given = self._declared.settled(
             name, record, on=engine, partitions=topic.partitions, place=place
         )
-        found: RecordType[T] = self._declared.record_type(name, given, place, shape="table")
+        found: RecordType[Any] = self._declared.record_type(name, given, place, shape="table")
         kept = options.maybe_span("history", history, LAKE_HISTORY)
         table = Table(name=name, record=found, topic=topic, history=kept, place=place)
         self._declared.data.append(table)
