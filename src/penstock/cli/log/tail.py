@@ -1,7 +1,6 @@
 """``penstock topics tail``: the records of a topic from anywhere, filtered, followed."""
 
 import argparse
-import re
 from collections.abc import Callable, Iterator
 from heapq import nlargest
 from itertools import islice
@@ -14,6 +13,7 @@ from penstock.cli.moments import START_HELP, read_start
 from penstock.cli.records import Columns, Shown, as_json, by_type, plainly, text_of
 from penstock.cli.session import Session
 from penstock.cli.stopping import Stop, stop_on_signals
+from penstock.core.matching.linear import linear_search
 from penstock.core.place import did_you_mean
 from penstock.errors import ConfigurationError
 
@@ -60,10 +60,10 @@ def add_tail(parser: argparse.ArgumentParser) -> None:
     command(parser, _tail)
 
 
-def _pattern(text: str) -> re.Pattern[str]:
+def _pattern(text: str) -> Callable[[str], bool]:
     try:
-        return re.compile(text)
-    except re.error as error:
+        return linear_search(text)
+    except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r} is not a regular expression: {error}") from None
 
 
@@ -150,6 +150,6 @@ def _wanted(session: Session, shown: Shown) -> bool:
         return False
     if arguments.grep is not None:
         texts = (text_of(record.key), text_of(record.value))
-        if not any(arguments.grep.search(text) for text in texts):
+        if not any(arguments.grep(text) for text in texts):
             return False
     return all(condition.holds(shown.value) for condition in arguments.where)

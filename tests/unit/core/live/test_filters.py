@@ -116,3 +116,21 @@ def test_a_result_has_the_fields_that_were_asked_for_and_the_identity():
     query = read_query({"fields": ["a.b", "c"]})
     document = {"_id": 1, "a": {"b": 2, "x": 3}, "c": {"y": 4}, "d": 5}
     assert query.shown(document) == {"_id": 1, "a": {"b": 2}, "c": {"y": 4}}
+
+
+def test_white_space_in_an_extended_pattern_counts_only_where_it_is_escaped_or_in_a_class():
+    given = {"a": {"$regex": "^ a [ ] b \\  # the end\n $", "$options": "x"}}
+    assert matching(given, {"a": "a b "}, {"a": "ab "}, {"a": "a b"}) == [0]
+
+
+@pytest.mark.timeout(20)
+def test_an_extended_pattern_with_many_classes_that_never_close_is_prepared_at_once():
+    for length in range(9_800, 9_900):
+        pattern = "\\Q" + "[" * length + "\\E"
+        read_query({"filter": {"a": {"$regex": pattern, "$options": "x"}}})
+
+
+def test_a_refused_pattern_is_told_at_a_length_that_can_be_read():
+    with pytest.raises(DataError) as refused:
+        read_query({"filter": {"a": {"$regex": "(" + "a" * 9_000}}})
+    assert len(refused.value.message) < 300
