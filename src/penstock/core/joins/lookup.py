@@ -93,8 +93,13 @@ class LookupMachine:
 
     @property
     def _since(self) -> int:
-        """Event time as versions are forgotten by: the end of the input makes none too old."""
-        return BEGINNING if self._time.value == END else self._time.value
+        """Event time as versions are forgotten by: what a record waits for is not too old.
+
+        The end of the input makes none too old.
+        """
+        if self._time.value == END:
+            return BEGINNING
+        return min(self._time.value, self._due.first - (self._wait or 0))
 
     def take(
         self,
@@ -126,8 +131,9 @@ class LookupMachine:
             self._time.look(clock)
         else:
             self._time.tell(told, clock)
+        given = self.more(limit)
         self._rows.sweep(self._since)
-        return self.more(limit)
+        return given
 
     def finish(self) -> Given:
         """Let every record look the table up: the input is at its end."""
@@ -235,7 +241,10 @@ class LookupMachine:
             self._fresh.add(name)
             self._due.add(time + self._wait, name)
             return
-        row = self._rows.as_of(key, time, self._since) if self._versions else self._rows.row(key)
+        if self._versions:
+            row = self._rows.as_of(key, time, BEGINNING if mark == END else mark)
+        else:
+            row = self._rows.row(key)
         self._give(record, row, time, given)
 
     def _give(self, record: Any, row: Any | None, time: int, given: Given) -> None:
@@ -258,10 +267,7 @@ class LookupMachine:
                 self._store.delete(_WAITING + name)
         due.sort(key=lambda each: each[:2])
         for time, _, (key, _, record) in due:
-            if self._versions:
-                row = self._rows.as_of(key, time, self._since)
-            else:
-                row = self._rows.row(key)
+            row = self._rows.as_of(key, time, time) if self._versions else self._rows.row(key)
             self._give(record, row, time, given)
 
     def _stored(self, name: bytes) -> _Waits | None:

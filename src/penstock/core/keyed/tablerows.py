@@ -74,11 +74,11 @@ class TableRows:
         return entry.rows[-1] if entry.rows else None
 
     def as_of(self, key: bytes, time: int, mark: int) -> Any | None:
-        """Return the row that held at a time; None where that is too long ago."""
+        """Return the row that held at a time; None where that is too long before the mark."""
         entry = self._entries.get(key) or self._load(key)
-        self._purge(entry, mark)
         at = bisect_right(entry.times, time)
-        return entry.rows[at - 1] if at else None
+        too_old = 0 if self._history is None else bisect_right(entry.times, mark - self._history)
+        return entry.rows[at - 1] if at and at >= too_old else None
 
     def accepts(self, key: bytes, time: int) -> bool:
         """Return whether a row of this time would be the latest of its key."""

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.joinmachines import Run, app_of, arrival, shown, span
@@ -95,6 +96,35 @@ def test_versions_are_forgotten_when_the_history_is_over_and_deleted_rows_are_go
     run.take([arrival(0, "a", 100, 0), arrival(1, "a", 101, None), arrival(0, "a", 200, 0)])
     run.machine.flush()
     assert set(run.store) == {b"h"}
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_record_that_waits_finds_its_row_however_far_event_time_jumps(restarts):
+    run = Run(joined(history=10, wait=5))
+    run.take([arrival(1, "a", 0, 100), arrival(0, "a", 1, 1), arrival(1, "a", 2, 101)])
+    if restarts:
+        run.machine.flush()
+        run.restart()
+    run.take([arrival(1, "a", 3, 102), arrival(0, "a", 500, 2)])
+    run.finish()
+    found = [shown(each.record)[:2] for each in run.given.results]
+    assert [(left[1], right and right[1]) for left, right in found] == [(1, 100), (2, 102)]
+
+
+def test_a_record_that_waits_finds_its_row_where_event_time_is_told():
+    run = Run(joined(history=10, wait=5))
+    run.take([arrival(1, "a", 0, 100), arrival(0, "a", 1, 1), arrival(1, "a", 2, 101)])
+    given = run.machine.advance(clock=0, told=500_000)
+    found = [shown(each.record)[:2] for each in given.results]
+    assert [(left[1], right and right[1]) for left, right in found] == [(1, 100)]
+
+
+def test_a_record_that_is_older_than_the_history_finds_no_row_while_others_wait():
+    run = Run(joined(history=10, wait=5))
+    run.take([arrival(1, "a", 0, 100), arrival(1, "a", 100, 101), arrival(0, "b", 95, 1)])
+    run.take([arrival(0, "b", 99, 2), arrival(0, "a", 80, 3)])
+    found = [shown(each.record)[:2] for each in run.given.results]
+    assert [(left[1], right and right[1]) for left, right in found] == [(3, 100)]
 
 
 @given(EVENTS, st.sampled_from([None, 0, 3]))
