@@ -201,3 +201,19 @@ def test_the_plan_says_what_state_it_holds_and_for_how_long():
         "the records of payments, until event time is 11m past them",
     )
     assert plan.declaration()["within"] == "0s 10m"
+
+
+@pytest.mark.parametrize("emits", ["early", "final"])
+def test_a_table_of_unpaid_orders_loses_those_that_are_paid_after_all(emits):
+    app, orders, payments = declared()
+    join = orders.join(
+        payments, on="order", how="left", before="30m", after="0s", repartition=True
+    ).results(emits)
+    unpaid = join.where("payments is null").select(order="order", amount="orders.amount")
+    table = app.table("unpaid", unpaid, on="services")
+    driver = Driver(app, partitions=1)
+    driver.pipe(orders, Order("a", NOON, 1), Order("b", NOON + timedelta(minutes=1), 1))
+    assert "a" in driver.table(table)
+    driver.pipe(payments, Payment("p", NOON - timedelta(minutes=5), "a", 1))
+    driver.advance_event_time(NOON + timedelta(days=1))
+    assert set(driver.table(table)) == {"b"}

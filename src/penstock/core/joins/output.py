@@ -32,7 +32,11 @@ AT, WITHDRAWN = "at", "withdrawn"
 
 def deletion(key: bytes, time: int) -> Result:
     """Return the deletion of a row of results, which says in a header when it was deleted."""
-    return Result("delete", None, time, ((TIME, str(time).encode()),), key)
+    return Result("delete", None, time, _time_header(time), key)
+
+
+def _time_header(time: int) -> tuple[tuple[str, bytes], ...]:
+    return ((TIME, str(time).encode()),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,7 @@ class Output:
     def __init__(self, plan: OutputPlan, record: RecordType[Any]) -> None:
         names = {field.name for field in record.schema.fields}
         self.withdraws = WITHDRAWN in names
+        """Whether results say that they are withdrawn: in a table their rows are deleted."""
         self._make = record.cls
         self._key = [
             (each.field.name, attrgetter(each.left), attrgetter(each.right or each.left))
@@ -95,6 +100,13 @@ class Output:
         if self.withdraws:
             values[WITHDRAWN] = withdrawn
         return self._make(**values)
+
+    def withdrawal(self, left: Any, right: Any, time: int) -> Result | None:
+        """Return what takes back the result of two rows: in a table its row is deleted."""
+        made = self.make(left, right, time, withdrawn=True)
+        if made is None:
+            return None
+        return Result("withdraw", made, time, () if self.withdraws else _time_header(time))
 
     def _pair(self, key: dict[str, Any], left: Any, right: Any) -> dict[str, Any]:
         first, second = self._names

@@ -249,11 +249,13 @@ class StreamsMachine:
         partners = held.sides[1 - number].between(time - side.back, time + side.ahead)
         state = ALONE
         if partners:
-            state = MATCHED
+            state, begun = MATCHED, len(given.results)
             if other.alone:
                 self._dirty.add(key)
                 self._match(held.sides[1 - number], 1 - number, partners, given)
             self._pairs(number, record, time, partners, given)
+            if other.alone and not self._output.withdraws:
+                _replace(given.results, begun)
         elif side.alone and (self._early or time + side.closes < mark):
             state = ANSWERED
             self._answer(number, record, time, given)
@@ -298,12 +300,10 @@ class StreamsMachine:
             given.results.append(Result("add", made, time))
 
     def _withdraw(self, number: int, record: Any, time: int, given: Given) -> None:
-        if not self._output.withdraws:
-            return
         left, right = (record, None) if number == 0 else (None, record)
-        made = self._output.make(left, right, time, withdrawn=True)
-        if made is not None:
-            given.results.append(Result("withdraw", made, time))
+        taken_back = self._output.withdrawal(left, right, time)
+        if taken_back is not None:
+            given.results.append(taken_back)
 
     def _give_due(self, given: Given, limit: int | None) -> int | None:
         """Answer rows whose windows have closed; return how many keys may still be looked at."""
@@ -396,6 +396,13 @@ class StreamsMachine:
             right.flush(self._store, second, key, whole=True)
             packed = self._write_head((held.listed, left.packed(), right.packed()))
         self._store.put(_KEY + key, packed)
+
+
+def _replace(results: list[Result], begun: int) -> None:
+    """Leave out what is withdrawn since then, where a new result takes its row in a table."""
+    added = [each for each in results[begun:] if each.change == "add"]
+    if added:
+        results[begun:] = added
 
 
 def _in_order(each: _Alone) -> tuple[int, int, int]:

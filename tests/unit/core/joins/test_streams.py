@@ -156,3 +156,14 @@ def test_a_stream_of_results_allows_for_those_that_were_held_back():
     assert results.event_time.disorder == timedelta(seconds=16)
     early = app.stream("early", joined.results("early"), on="services")
     assert early.event_time.disorder == timedelta(seconds=1)
+
+
+def test_a_table_loses_the_row_of_a_withdrawn_result_unless_a_result_takes_its_place():
+    rows = [arrival(0, "a", 1000, 1), arrival(1, "a", 1005, 2)]
+    unpaid = Run(joined(early=True).where("right is null").select(key="key"), "table")
+    unpaid.take(rows)
+    changes = [(each.change, each.record.key, each.headers) for each in unpaid.given.results]
+    assert changes == [("add", "a", ()), ("withdraw", "a", (("penstock.event-time", b"1000000"),))]
+    everything = Run(joined(early=True), "table")
+    everything.take(rows)
+    assert [each.change for each in everything.given.results] == ["add", "add"]
