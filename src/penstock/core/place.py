@@ -8,12 +8,14 @@ from types import FrameType
 
 from penstock.errors import Place
 
-__all__ = ["caller", "did_you_mean", "is_penstocks", "place_of"]
+__all__ = ["caller", "declare_first", "did_you_mean", "is_penstocks", "label", "place_of"]
 
 # With its last separator: beside the package there may be others whose names begin like it. Not
 # resolved, as the names in frames are not.
 _PACKAGE = str(PurePath(__file__).parent.parent / "_").removesuffix("_")
 _SUGGESTION_LIKENESS = 0.6
+_LONGEST_LABEL = 60
+"""Characters of what has no name."""
 
 
 def is_penstocks(file: str) -> bool:
@@ -42,3 +44,25 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     if near:
         return f"did you mean {near[0]!r}?"
     return f"known are: {', '.join(names)}" if names else "none is declared"
+
+
+def label(given: object) -> str:
+    """Return what to call something in a message: its name, or briefly what it is.
+
+    >>> label("readings"), label(None)
+    ("'readings'", 'None')
+    """
+    name, kind = getattr(given, "name", None), getattr(given, "kind", None)
+    if isinstance(name, str):
+        return repr(name)
+    if isinstance(kind, str):
+        return f"{'an' if kind[:1] in 'aeiou' else 'a'} {kind}"
+    whole = repr(given)
+    return whole if len(whole) <= _LONGEST_LABEL else f"a {type(given).__name__}"
+
+
+def declare_first(given: object) -> str | None:
+    """Return the hint for an operator that stands where a stream must; None for anything else."""
+    if not callable(getattr(given, "plan", None)):
+        return None
+    return "declare it first, and pass what that returns: app.stream(name, ..., on=...)"

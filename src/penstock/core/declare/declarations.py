@@ -9,7 +9,7 @@ from penstock.core.graph.data import Data, Lake, OnLog, Stream, Table
 from penstock.core.graph.parts import FILLING, Part, Pipeline, Service
 from penstock.core.operators.operator import Inner, Operator, is_operator
 from penstock.core.options import Options
-from penstock.core.place import did_you_mean
+from penstock.core.place import declare_first, did_you_mean, label
 from penstock.core.records.eventtime import EventTime
 from penstock.core.records.record import RecordType, record_type
 from penstock.core.records.schema import Schema
@@ -45,8 +45,8 @@ class Declarations:
                 continue
             hint = f"pass the object, not its name: {data} = app.stream({data!r}, ...)"
             if data not in known:
-                hint = did_you_mean(data, known)
-            text = f"{part} names {data!r}, which is not a stream or a table"
+                hint = declare_first(data) or did_you_mean(data, known)
+            text = f"{part} names {label(data)}, which is not a stream or a table"
             self.problems.append(Problem("part.not-data", text, hint, place))
         return tuple(kept)
 

@@ -59,7 +59,9 @@ class Deduplicated:
         if isinstance(within, UnreadableSpan):
             reader.wrong("deduplicate.within", within.problem, 'within="1h", for example')
         elif within <= 0:
-            reader.wrong("deduplicate.within", "it is no span", 'within="1h", for example')
+            reader.wrong(
+                "deduplicate.within", "in no time nothing comes twice", 'within="1h", for example'
+            )
         if not self.by:
             reader.wrong("deduplicate.by", "it names no field", '.deduplicate(by="id", ...)')
         if found.input.kind != "stream":

@@ -9,6 +9,7 @@ from typing import Any
 from penstock.core.derived.steps import Declared, Step, TextReader, step_words
 from penstock.core.operators.inputs import input_of
 from penstock.core.operators.operator import Input
+from penstock.core.place import declare_first, label
 from penstock.core.records.made import made_record, type_name
 from penstock.core.records.record import RecordType
 from penstock.core.records.schema import Schema
@@ -59,9 +60,8 @@ def read_selection(selected: Selected, place: Place | None) -> ReadSelection | l
     """Return the steps of a stream read, or everything that is wrong with them."""
     data = selected.data
     if getattr(data, "record", None) is None or getattr(data, "topic", None) is None:
-        shown = getattr(data, "name", data)
-        hint = "pass what app.stream(...) returned"
-        return [Problem("part.not-data", f"{shown!r} is not a stream or a table", hint, place)]
+        hint = declare_first(data) or "pass what app.stream(...) returned"
+        return [Problem("part.not-data", f"{label(data)} is not a stream or a table", hint, place)]
     reader = TextReader(data.record.schema, place)
     steps = [reader.step(step) for step in selected.steps]
     if reader.problems:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from penstock.core.expression import Expression, examine
 from penstock.core.expression.tree import Field as FieldNode
 from penstock.core.place import did_you_mean
+from penstock.core.records.names import FIELD_NAME_HINT, field_name_problem
 from penstock.core.records.schema import Field, FieldType, ListOf, Scalar, Schema
 from penstock.errors import Problem
 
@@ -82,7 +83,17 @@ class TextReader:
         """Keep something that is wrong."""
         self.problems.append(Problem(code, message, hint, self._place))
 
+    def named(self, code: str, name: Any) -> bool:
+        """Return whether a field can have this name; what is wrong with it is kept."""
+        wrong = field_name_problem(name)
+        if wrong is not None:
+            self.wrong(code, wrong, FIELD_NAME_HINT)
+        return wrong is None
+
     def _fields(self, step: tuple[tuple[str, str], ...]) -> Step | None:
+        named = [self.named("select.name", name) for name, _ in step]
+        if not all(named):
+            return None
         found = [(name, self.expression(text)) for name, text in step]
         fields = []
         for name, expression in found:

@@ -78,7 +78,7 @@ class Stream(Generic[T]):
         """Keep the records for which the expression is true; false and null are left out."""
         return Selection(self).where(condition)
 
-    def select(self, **fields: str) -> Selection:
+    def select(self, /, **fields: str) -> Selection:
         """Compute new fields from the old ones; the event time stays the record's."""
         return Selection(self).select(**fields)
 

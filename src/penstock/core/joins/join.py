@@ -80,7 +80,7 @@ class Join:
         """
         return replace(self, steps=(*self.steps, condition))
 
-    def select(self, **fields: str) -> Join:
+    def select(self, /, **fields: str) -> Join:
         """Compute the fields of the results: the field of a side is its name, a dot, the field.
 
         The results have a key where the fields of ``on`` are among the new ones.

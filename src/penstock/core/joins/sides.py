@@ -9,6 +9,7 @@ from penstock.core.derived.selected import ReadSelection, Selected, read_selecti
 from penstock.core.instants import MICROSECOND
 from penstock.core.operators.broadcast import Broadcast
 from penstock.core.place import did_you_mean
+from penstock.core.records.names import is_field_name
 from penstock.core.records.record import is_key_type
 from penstock.core.records.schema import Choice, Field, FieldType, Scalar, Schema
 from penstock.errors import Problem
@@ -162,7 +163,7 @@ def _names(left: Side, right: Side) -> list[tuple[str, str, str]]:
     if left.name == right.name:
         wrong.append(("join.names", f"both sides are called {left.name!r}", hint))
     for name in dict.fromkeys(names):
-        if not isinstance(name, str) or not name.isidentifier():
+        if not is_field_name(name):
             wrong.append(("join.names", f"{name!r} is not a name for a side", hint))
         elif name in keys or name in ("at", "withdrawn"):
             wrong.append(("join.names", f"{name!r} is a side and a field of the results", hint))

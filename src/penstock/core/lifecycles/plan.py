@@ -16,6 +16,7 @@ from penstock.core.operators.inputs import input_of
 from penstock.core.operators.operator import Input, Rows, Shape
 from penstock.core.panes.bucket import Store
 from penstock.core.panes.watermark import WatermarkRule
+from penstock.core.place import declare_first, label
 from penstock.core.records.made import made_record, type_name
 from penstock.core.records.record import RecordType
 from penstock.core.records.schema import Field, Scalar, Schema
@@ -164,8 +165,8 @@ def _inputs(life: LifeCycle) -> Iterator[Problem]:
     first: Any = None
     for data in life.reads:
         if getattr(data, "kind", None) != "stream":
-            text = f"{getattr(data, 'name', data)!r} is not a stream"
-            hint = "pass what app.stream(...) returned"
+            text = f"{label(data)} is not a stream"
+            hint = declare_first(data) or "pass what app.stream(...) returned"
             yield Problem("lifecycle.not-a-stream", text, hint, life.place)
             continue
         schema = data.record.schema
@@ -197,6 +198,8 @@ def _read_entries(
     for entry in life.entries:
         reader = TextReader(schema, entry.place)
         for name, text in entry.fields:
+            if not reader.named("lifecycle.field", name):
+                continue
             expression = reader.expression(text)
             kind = None if expression is None else expression.field_type
             if schema.field(name) is not None or name in _TAKEN:

@@ -61,7 +61,7 @@ class Pattern(Chain):
     """None: a field for each step, with its records."""
     place: Place | None = field(default=None, compare=False, repr=False)
 
-    def select(self, **fields: str) -> Pattern:
+    def select(self, /, **fields: str) -> Pattern:
         """Compute the fields of a result from the records of the steps: ``order="order.order"``.
 
         ``step.field`` is of the record of a step that takes one; ``first``, ``last``, ``count``,

@@ -6,7 +6,8 @@ from typing import Any, TypeAlias
 
 from penstock.core.patterns.pattern import Pattern, steps_of
 from penstock.core.patterns.steps import Element, Group, Step
-from penstock.core.place import did_you_mean
+from penstock.core.place import declare_first, did_you_mean, label
+from penstock.core.records.names import FIELD_NAME_HINT, field_name_problem, is_field_name
 from penstock.errors import Problem
 
 __all__ = ["MAX_TIMES", "RESERVED", "least_and_most", "shape_problems"]
@@ -83,13 +84,12 @@ def _elements(elements: tuple[Element, ...]) -> _Found:
 
 def _step(step: Step) -> _Found:
     name: Any = step.name
-    if not isinstance(name, str) or not name.isidentifier():
+    if not is_field_name(name):
         hint = 'a step is called as a field is: "order"'
         yield "pattern.step", f"{name!r} is not a name for a step", hint
     if getattr(step.stream, "kind", None) != "stream":
-        shown = getattr(step.stream, "name", step.stream)
-        text = f"step {name!r} reads {shown!r}, which is not a stream"
-        hint = f'.then("{name}", stream, ...); app.stream(...) makes a stream of what was selected'
+        text = f"step {name!r} reads {label(step.stream)}, which is not a stream"
+        hint = declare_first(step.stream) or f'.then("{name}", stream, ...)'
         yield "pattern.step", text, hint
     where: Any = step.where
     if where is not None and not isinstance(where, str):
@@ -132,6 +132,9 @@ def _names(given: Pattern) -> _Found:
         if count > 1:
             yield "pattern.step", f"two steps are called {name!r}", "rename one"
     fields = [name for name, _ in given.fields] if given.fields is not None else names
+    for name in [] if given.fields is None else dict.fromkeys(fields):
+        if wrong := field_name_problem(name):
+            yield "pattern.name", wrong, FIELD_NAME_HINT
     for name in dict.fromkeys((*fields, *given.by)):
         if name in RESERVED:
             hint = f"these names are reserved: {', '.join(RESERVED)}"

@@ -99,7 +99,7 @@ class Selection:
         """Keep the records for which the expression is true; false and null are left out."""
         return replace(self, steps=(*self.steps, condition))
 
-    def select(self, **fields: str) -> Selection:
+    def select(self, /, **fields: str) -> Selection:
         """Compute new fields from the old ones.
 
         In windows the event time stays the record's. A stream of its own has a key and an event
@@ -264,7 +264,7 @@ class Windowed:
         )
         return replace(self, windowing=windowing)
 
-    def aggregate(self, **aggregates: Aggregate) -> Aggregation:
+    def aggregate(self, /, **aggregates: Aggregate) -> Aggregation:
         """Name what is computed of each window: a keyword is the name of a field of the result."""
         return Aggregation(windowed=self, aggregates=tuple(aggregates.items()), place=caller())
 

@@ -126,8 +126,9 @@ class MeasureReader(TextReader):
 
     def group(self, name: str, text: str, *, nullable: bool = False) -> Group | None:
         """Read what windows are kept apart by, or rows; ``nullable``: some may be in no group."""
+        named = self.named("window.by", name)
         expression = self.expression(text)
-        if expression is None:
+        if expression is None or not named:
             return None
         kind = expression.field_type
         if kind is None or not is_key_type(kind):
@@ -142,6 +143,8 @@ class MeasureReader(TextReader):
 
     def measure(self, name: str, aggregate: Aggregate) -> Measure | None:
         """Read one aggregate, and settle the type of its result."""
+        if not self.named("aggregate.name", name):
+            return None
         combiner, form = aggregate.combiner, form_of(aggregate.combiner)
         if aggregate.of is None:
             return Measure(name, combiner, None, _INT, Field(name=name, type=_INT))

@@ -8,9 +8,9 @@ from typing import Any
 
 from penstock.core.graph.data import Data, Lake, Stream, Table
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.parts import Part, Pipeline, RealTime, Sink, Source
+from penstock.core.graph.parts import Part, Pipeline, RealTime, Service, Sink, Source
 from penstock.core.options import UnreadableSpan
-from penstock.core.place import did_you_mean
+from penstock.core.place import declare_first, did_you_mean, label
 from penstock.core.records.record import record_type
 from penstock.core.rules.archive import archive_problems
 from penstock.core.rules.cycles import undeclared_cycles
@@ -93,16 +93,31 @@ def _data(graph: Graph) -> Iterator[Problem]:
         if isinstance(data, Table) and not schema.key and schema.fields:
             text = f"table {data.name!r} holds {schema.name}, which has no key"
             hint = f'declare one: @record(key="...") above class {schema.name}'
+            hint = _own_key(graph, data) or hint
             yield Problem("table.no-key", text, hint, data.place)
         if isinstance(data, Stream):
-            yield from _stream(data)
+            yield from _stream(graph, data)
         elif data.history is not None:
             yield from _history(data)
 
 
+def _own_key(graph: Graph, data: Data) -> str | None:
+    """Return how computed records get a key; None: nobody selected their fields."""
+    for part in graph.parts:
+        if not isinstance(part, Pipeline | Service) or data not in part.outputs:
+            continue
+        if part.aggregation is not None:
+            return "give .window(..., by=...) a field"
+        if part.operator is not None:
+            names = next((each.record.schema.key for each in part.inputs), ())
+            fields = ", ".join(f'{name}="{name}"' for name in names) or 'device="device"'
+            return f"select the fields of the key as they are: .select({fields}, ...)"
+    return None
+
+
 def _history(table: Table[Any]) -> Iterator[Problem]:
     if table.history is not None and table.history <= timedelta():
-        text = f"table {table.name!r}: history: it is no span of time"
+        text = f"table {table.name!r}: history: in no time no version is kept"
         yield Problem("table.history", text, 'history="1d", for example', table.place)
     if table.record.schema.time is None and table.record.schema.fields:
         name = table.record.name
@@ -111,11 +126,12 @@ def _history(table: Table[Any]) -> Iterator[Problem]:
         yield Problem("table.history", text, hint, table.place)
 
 
-def _stream(stream: Stream[Any]) -> Iterator[Problem]:
+def _stream(graph: Graph, stream: Stream[Any]) -> Iterator[Problem]:
     schema = stream.record.schema
     if stream.topic.partitioning == "key" and not schema.key and schema.fields:
         text = f"stream {stream.name!r} is partitioned by key, but {schema.name} has no key"
         hint = f'declare one: @record(key="...") above class {schema.name}, or use "round_robin"'
+        hint = _own_key(graph, stream) or hint
         yield Problem("stream.no-key", text, hint, stream.place)
     if stream.event_time.disorder is not None and schema.time is None:
         text = f"stream {stream.name!r} allows disorder, but {schema.name} has no event time"
@@ -187,8 +203,11 @@ def _declared(graph: Graph, part: Part, used: list[object]) -> Iterator[Problem]
     known = [declared.name for declared in graph.data]
     for data in _apart(used):
         if not isinstance(data, Stream | Table | Lake):
-            text = f"{part.kind} {part.name!r} names {data!r}, which is not a stream or a table"
-            yield Problem("part.not-data", text, did_you_mean(str(data), known), part.place)
+            text = (
+                f"{part.kind} {part.name!r} names {label(data)}, which is not a stream or a table"
+            )
+            hint = declare_first(data) or did_you_mean(str(data), known)
+            yield Problem("part.not-data", text, hint, part.place)
         elif data not in graph.data:  # by name alone: one that is declared twice is told as such
             text = f"{part.kind} {part.name!r} uses {data.name!r}, which is not in {graph.app!r}"
             yield Problem("part.undeclared", text, did_you_mean(data.name, known), part.place)

@@ -48,7 +48,7 @@ class Grouped:
     """Names and expressions."""
     empty: Empty
 
-    def aggregate(self, **aggregates: Aggregate) -> TableAggregation:
+    def aggregate(self, /, **aggregates: Aggregate) -> TableAggregation:
         """Name what is computed of each group: a keyword is the name of a field of the result.
 
         Examples:
@@ -161,7 +161,7 @@ class TableAggregation:
     def _holds(self, reader: MeasureReader) -> None:
         try:
             if self.held_for is not None and duration(self.held_for) <= timedelta():
-                reader.wrong("group.hold", "it is no span", '.hold("10s")')
+                reader.wrong("group.hold", "in no time nothing is held back", '.hold("10s")')
         except UnitError as error:
             reader.wrong("group.hold", str(error), '.hold("10s")')
         most = self.most_held
