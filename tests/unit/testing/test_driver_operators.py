@@ -213,6 +213,32 @@ def test_what_is_wrong_with_an_operator_is_said_with_its_place_and_a_way_out(app
     assert "repartition(by=" in problems[6].hint
 
 
+@pytest.mark.parametrize("partitions", [1, 4])
+@pytest.mark.parametrize("fields", [{"site": "site"}, {"device": "site", "site": "site"}])
+def test_records_selected_without_their_key_are_not_deduplicated_before_they_have_another(
+    app, fields, partitions
+):
+    readings = app.stream("readings", Reading, partitions=partitions)
+    sites = readings.select(**fields, at="at")
+    app.stream("refused", sites.deduplicate(by="site", within="1h"), on="services")
+    (problem,) = check(app.graph)
+    assert (problem.code, problem.place is not None) == ("operator.no-key", True)
+    assert "'device'" in problem.message
+    assert '.repartition(by="site")' in problem.hint
+
+
+def test_records_are_deduplicated_under_the_key_that_was_selected_for_them(app, readings):
+    sites = readings.select(site="site", at="at")
+    by_site = app.stream("by_site", sites.repartition(by="site"), on="services")
+    once = app.stream("once", by_site.deduplicate(by="site", within="1h"), on="services")
+    renamed = readings.select(machine="device", site="site", at="at")
+    each = app.stream("each", renamed.deduplicate(by="site", within="1h"), on="services")
+    driver = Driver(app)
+    driver.pipe(readings, *(reading(device) for device in "abcdefgh"), reading("a", 1))
+    assert [found.site for found in driver.read(once)] == ["north"]
+    assert sorted(found.machine for found in driver.read(each)) == list("abcdefgh")
+
+
 class Outer:
     """An operator that reads another one: what an engine sees of a join on another field."""
 

@@ -67,6 +67,8 @@ class Deduplicated:
         if found.input.kind != "stream":
             hint = "its rows are one for each key already"
             reader.wrong("deduplicate.table", f"{found.input.name!r} is a table", hint)
+        if lost := _lost_key(found, self.by, self.place):
+            reader.problems.append(lost)
         if reader.problems or isinstance(within, UnreadableSpan):
             return reader.problems
         read = tuple((name, each) for name, each in by if each)
@@ -85,6 +87,25 @@ def deduplicated(
     span = span_of(within)
     micros = span if isinstance(span, UnreadableSpan) else span // MICROSECOND
     return Deduplicated(selected=selected, by=tuple(pairs), within=micros, place=place)
+
+
+def _lost_key(
+    read: ReadSelection, by: tuple[tuple[str, str], ...], place: Place | None
+) -> Problem | None:
+    """Return what is wrong where records are selected without the key that they are parted by.
+
+    Those that look equal then are in different partitions: nobody could tell that both came.
+    """
+    key = read.input.record.schema.key
+    if not key or read.schema.key:
+        return None
+    name = read.input.name
+    keys = ", ".join(repr(each) for each in key)
+    text = f"deduplicate is per key, but what is selected of {name!r} is without its key ({keys})"
+    field = by[0][0] if by else "id"
+    hint = f"select {keys} too, or key what is selected through a topic: "
+    hint += f'app.stream(..., {name}.select(...).repartition(by="{field}"), on="services")'
+    return Problem("operator.no-key", text, hint, place)
 
 
 @dataclass(frozen=True, slots=True)
