@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 __all__ = [
+    "LONGEST_SPAN",
     "UnitError",
     "bytes_text",
     "duration",
@@ -33,6 +34,9 @@ _SIZES = {
     "GB": 10**9,
     "TB": 10**12,
 }
+LONGEST_SPAN = timedelta(days=365_000)
+"""About a thousand years, forward or back: an instant that far from now, or the sum of several such
+spans, is still one that can be written."""
 _LARGEST_SIZE = 2**63 - 1
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
 
@@ -44,11 +48,18 @@ class UnitError(ValueError):
 def duration(text: str | timedelta) -> timedelta:
     """Return the time span a text names; UnitError for anything but such a text or a timedelta.
 
+    It is not longer than ``LONGEST_SPAN``.
+
     >>> duration("1h30m")
     datetime.timedelta(seconds=5400)
     """
-    if isinstance(text, timedelta):
-        return text
+    found = text if isinstance(text, timedelta) else _total(text)
+    if not -LONGEST_SPAN <= found <= LONGEST_SPAN:
+        raise _too_long(text)
+    return found
+
+
+def _total(text: str) -> timedelta:
     total = timedelta()
     for number, unit in _parts(text, "duration", "500ms, 30s, 10m, 1h30m or 7d"):
         if unit not in _DURATIONS:
@@ -56,8 +67,13 @@ def duration(text: str | timedelta) -> timedelta:
         try:
             total += float(number) * _DURATIONS[unit]
         except OverflowError as error:
-            raise UnitError(f"{text!r} is longer than any time span") from error
+            raise _too_long(text) from error
     return total
+
+
+def _too_long(text: str | timedelta) -> UnitError:
+    shown = text if isinstance(text, timedelta) else repr(text)
+    return UnitError(f"{shown} is longer than {LONGEST_SPAN.days}d, the longest span there is")
 
 
 def size(text: str | int) -> int:

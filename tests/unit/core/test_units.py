@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.units import UnitError, duration, duration_text, size, size_text
+from penstock.core.units import LONGEST_SPAN, UnitError, duration, duration_text, size, size_text
 
 
 def test_a_duration_is_read_in_any_unit_and_in_sums():
@@ -18,6 +18,15 @@ def test_a_duration_is_read_in_any_unit_and_in_sums():
 def test_what_is_not_a_duration_is_refused_with_an_example(text):
     with pytest.raises(UnitError, match=r"write 500ms|known are ms"):
         duration(text)
+
+
+@pytest.mark.parametrize(
+    "given", ["365001d", "3000000d", "999999999d", "9" * 400 + "d", timedelta.max, timedelta.min]
+)
+def test_a_duration_has_a_longest(given):
+    with pytest.raises(UnitError, match="is longer than 365000d"):
+        duration(given)
+    assert duration("365000d") == LONGEST_SPAN
 
 
 def test_a_size_is_read_in_binary_and_decimal_units():

@@ -20,15 +20,11 @@ from penstock.core.graph.timer import Timer
 from penstock.core.options import UnreadableSpan
 from penstock.core.place import did_you_mean
 from penstock.core.records.record import record_type
-from penstock.core.units import duration_text
 from penstock.errors import Problem
 
-__all__ = ["LONGEST_TTL", "service_problems"]
+__all__ = ["service_problems"]
 
 _SEVERAL = 2
-
-LONGEST_TTL = timedelta(days=365_000)
-"""What is kept for longer is kept for ever: no instant says when it would expire."""
 
 
 def service_problems(graph: Graph) -> Iterator[Problem]:
@@ -296,8 +292,6 @@ def _never_lives(ttl: timedelta | None) -> str:
     """Say why a span is not a time to live; empty: it is one, or there is none."""
     if isinstance(ttl, UnreadableSpan):
         return ttl.problem
-    if ttl is not None and ttl > LONGEST_TTL:
-        return f"{duration_text(ttl)} is longer than {duration_text(LONGEST_TTL)}: leave it out"
     return f"{ttl} is not a time to live" if ttl is not None and ttl <= timedelta() else ""
 
 
