@@ -4,8 +4,7 @@ The services run the same code as on a broker. Only the log is in memory.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -23,13 +22,13 @@ from penstock.core.rollup.late import LATE_RECORD, LateRecord
 from penstock.core.rules.check import verified
 from penstock.core.status.eventtimes import EventTimes
 from penstock.core.status.report import Counts
-from penstock.core.topic import TopicSpec
 from penstock.core.units import duration
 from penstock.services.state.states import States
 from penstock.testing.clock import START_AT, ManualClock
 from penstock.testing.deadletters import DeadLetter, read_dead_letter
 from penstock.testing.engine import MemoryEngine
 from penstock.testing.memorylog import MemoryLog, MemoryRecord
+from penstock.testing.partitions import cut_graph, cut_topics
 
 __all__ = ["Driver"]
 
@@ -85,10 +84,12 @@ class Driver:
         partitions: int | None = None,
         auto_commit: bool = True,
     ) -> None:
-        self._graph = verified(app.graph if isinstance(app, App) else app)
+        graph = verified(app.graph if isinstance(app, App) else app)
+        self._graph = cut_graph(graph, partitions) if partitions else graph
         self._clock = ManualClock(start_at)
         self._event_time_at: datetime | None = None
-        self._log = MemoryLog(_cut(self._graph, partitions), clock=self._clock)
+        topics = cut_topics(graph, partitions) if partitions else graph.topics()
+        self._log = MemoryLog(topics, clock=self._clock)
         self._codecs: dict[str, JsonCodec[Any]] = {
             data.name: JsonCodec(data.record, max_bytes=data.topic.max_record_bytes)
             for data in self._graph.on_log
@@ -338,9 +339,3 @@ class Driver:
             return
         if self._event_time_at is None or happened_at > self._event_time_at:
             self._event_time_at = happened_at
-
-
-def _cut(graph: Graph, partitions: int | None) -> Iterator[TopicSpec]:
-    for spec in graph.topics():
-        own = partitions is None or spec == graph.dead_letters
-        yield spec if own else replace(spec, partitions=partitions or spec.partitions)

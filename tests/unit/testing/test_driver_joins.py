@@ -101,6 +101,40 @@ def test_a_join_over_repartitioned_payments_is_the_same_with_and_without_crashes
         assert calm[0] == crashed[0]
 
 
+@pytest.mark.parametrize("partitions", [None, 1, 3, 8])
+@pytest.mark.parametrize("itself", [False, True])
+def test_a_join_over_repartitioned_streams_is_the_same_with_any_number_of_partitions(
+    partitions, itself
+):
+    app = App("shop")
+    left = app.stream("left", Order, partitions=2)
+    right = left if itself else app.stream("right", Order, partitions=2)
+    joined = left.join(
+        right, names=("l", "r"), on="customer", how="left", after="1m", repartition=True
+    )
+    pairs = app.stream("pairs", joined.select(l="l.order", r="r.order"), on="services")
+    driver = Driver(app, partitions=partitions)
+    for minute in range(5):
+        for number in range(8):
+            at = NOON + timedelta(minutes=3 * minute, seconds=number)
+            order = Order(f"{minute}.{number}", at, 1, f"c{number}")
+            driver.pipe(left, order)
+            if not itself and number % 2:
+                driver.pipe(right, order)
+    driver.advance_clock("5m")  # partitions of the inputs that show nothing hold nothing back
+    last = Order("last", NOON + timedelta(hours=1), 1, "c0")
+    driver.pipe(left, last)
+    driver.pipe(right, *([] if itself else [last]))
+    driver.advance_clock("5m")
+    found = {pair.l: pair.r for pair in driver.read(pairs) if pair.l != "last"}
+    assert found == {
+        f"{minute}.{number}": f"{minute}.{number}" if itself or number % 2 else None
+        for minute in range(5)
+        for number in range(8)
+    }
+    assert (driver.late_records(), driver.dead_letters()) == ([], [])
+
+
 def test_a_customers_city_is_looked_up_by_another_field_and_by_a_broadcast_table():
     app, orders, _ = declared()
     customers = app.table("customers", Customer)
