@@ -11,6 +11,7 @@ from penstock import App, EventTime, broadcast, record
 from penstock.aggregates import count, total
 from penstock.core.rules.check import check
 from penstock.testing import Driver
+from penstock.windows import fixed
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -252,3 +253,45 @@ def test_a_table_of_unpaid_orders_loses_those_that_are_paid_after_all(emits):
     driver.pipe(payments, Payment("p", NOON - timedelta(minutes=5), "a", 1))
     driver.advance_event_time(NOON + timedelta(days=1))
     assert set(driver.table(table)) == {"b"}
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "outer"])
+@pytest.mark.parametrize("spans", [{"within": "60s"}, {"after": "60s"}, {"before": "60s"}])
+@pytest.mark.parametrize("ahead", [0, 1])
+def test_a_window_counts_all_results_of_a_join_of_which_one_side_is_ahead(how, spans, ahead):
+    app = App("shop")
+    sides = app.stream("left", Order, partitions=1), app.stream("right", Order, partitions=1)
+    joined = app.stream(
+        "joined",
+        sides[0].join(sides[1], on="order", how=how, **spans).select(order="order"),
+        on="services",
+        partitions=1,
+    )
+    counts = joined.window(fixed("10s"), by="order").aggregate(results=count())
+    counted = app.stream("counted", counts, on="services")
+    driver = Driver(app)
+    for side in (ahead, 1 - ahead):
+        for number in range(60):
+            at = NOON + timedelta(seconds=4 * number)
+            # The keys differ, so that some rows have no partner.
+            name = "abcdefghij"[number * (side + 2) % 10]
+            driver.pipe(sides[side], Order(name, at, number))
+    driver.advance_event_time(NOON + timedelta(days=1))
+    results = driver.read(joined)
+    assert len(results) > 30
+    assert sum(each.results for each in driver.read(counted)) == len(results)
+    assert not driver.late_records()
+
+
+def test_results_of_a_look_up_that_waits_allow_for_those_that_do_not():
+    app, orders, _ = declared()
+    customers = app.table("customers", Customer, history="1d")
+
+    def disorder(how, on):
+        join = orders.join(customers, on=on, how=how, wait="1m", repartition=True)
+        name = f"{how}-{'-'.join(on.values())}-{'-'.join(on)}"
+        return app.stream(name, join, on="services").event_time.disorder
+
+    assert disorder("left", {"customer": "customer"}) == timedelta(minutes=1)
+    assert disorder("left", {"order": "customer"}) is None
+    assert disorder("inner", {"customer": "customer"}) is None

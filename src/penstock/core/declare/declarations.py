@@ -216,8 +216,8 @@ class Declarations:
 def inherited_event_time(given: Any, record: RecordType[Any]) -> EventTime | None:
     """Return how the watermark follows what an operator gives: as it follows what that reads.
 
-    Of several streams it is the first's rule, with the most disorder of all, and with what the
-    operator holds results back. None: it is no operator, or its results have no event time.
+    Of several streams it is the first's rule, with the most disorder of all, and with how far
+    the operator lets times go back. None: it is no operator, or its results have no event time.
     """
     if not is_operator(given) or record.schema.time is None:
         return None

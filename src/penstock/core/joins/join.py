@@ -112,7 +112,7 @@ class Join:
 
     @property
     def delay(self) -> timedelta:
-        """How far event time may be past a result when it comes: one without a partner waits."""
+        """How far the event times of results may go back, where those of what is read do not."""
         return delay_of(self)
 
     def reading(self, data: Sequence[Any]) -> Join:

@@ -41,12 +41,22 @@ def reads_of(join: Join) -> tuple[Any, ...]:
 
 
 def delay_of(join: Join) -> timedelta:
-    """Return how far event time may be past a result when it comes."""
+    """Return how far the event times of results may go back, where those of what is read do not.
+
+    Of two streams one may be ahead: a pair has the time of its later row. A row without a partner
+    is answered, or its result withdrawn, when event time is past it by its window and the lateness.
+    A look-up answers records without a key at once, while others wait.
+    """
     plan = resolve(join)
-    if not isinstance(plan, JoinPlan) or not plan.output.withdraws or plan.early:
+    if not isinstance(plan, JoinPlan):
         return timedelta()
-    spans = plan.spans
-    return max(spans.after, spans.before, 0) * MICROSECOND + spans.lateness * MICROSECOND
+    spans, held = plan.spans, 0
+    if plan.kind == "streams":
+        alone = {"inner": 0, "left": spans.after, "outer": max(spans.before, spans.after)}
+        held = max(spans.before, spans.after, 0) + max(alone[plan.how], 0) + spans.lateness
+    elif plan.kind == "lookup" and any(each.field.nullable for each in plan.output.key):
+        held = spans.wait or 0
+    return held * MICROSECOND
 
 
 def _read_by(pair: Pair) -> list[tuple[Any, tuple[int, ...]]]:

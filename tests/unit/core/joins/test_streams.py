@@ -1,7 +1,6 @@
 """Two streams joined within a time, on the machine: against a recount, cut and restarted."""
 
 from collections import Counter
-from datetime import timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -149,13 +148,20 @@ def test_a_key_with_many_rows_writes_what_came_and_not_all_of_it_again():
     assert len(run.given.results) == 5000
 
 
-def test_a_stream_of_results_allows_for_those_that_were_held_back():
+def test_a_stream_of_results_allows_for_how_far_their_times_go_back():
     app, left, right = streams(disorder="1s")
-    joined = left.join(right, on="key", how="left", after="10s", lateness="5s")
-    results = app.stream("results", joined, on="services")
-    assert results.event_time.disorder == timedelta(seconds=16)
-    early = app.stream("early", joined.results("early"), on="services")
-    assert early.event_time.disorder == timedelta(seconds=1)
+
+    def disorder(how, emits="final", **spans):
+        join = left.join(right, on="key", how=how, lateness="5s", **spans).results(emits)
+        name = f"{how}-{emits}-{'-'.join(spans)}"
+        return app.stream(name, join, on="services").event_time.disorder.total_seconds()
+
+    assert disorder("inner", before="20s", after="10s") == 1 + 20 + 5
+    assert disorder("inner", before="20s") == 1 + 20 + 5
+    assert disorder("left", before="20s", after="10s") == 1 + 20 + 10 + 5
+    assert disorder("left", "early", after="10s") == 1 + 10 + 10 + 5
+    assert disorder("left", before="20s") == 1 + 20 + 5
+    assert disorder("outer", before="20s", after="10s") == 1 + 20 + 20 + 5
 
 
 def test_a_table_loses_the_row_of_a_withdrawn_result_unless_a_result_takes_its_place():
