@@ -60,6 +60,8 @@ class PaneWire:
         self._make = record.cls
         self._names = [field.name for field in record.schema.fields]
         self._codec: JsonCodec[Any] = JsonCodec(record, max_bytes=to.max_record_bytes)
+        self._own = any(measure.form.gives is None for measure in rollup.measures)
+        """Whether a combiner of the user gives a result, which may not be what it should."""
         self._late_codec = JsonCodec(LATE_RECORD)
         self._groups = GroupKey(rollup.groups)
         self._results = [from_plain(measure.gives.type) for measure in rollup.measures]
@@ -100,8 +102,14 @@ class PaneWire:
         made = self._record(groups, pane, window, value, withdrawn, at)
         numbers = (pane.index, pane.on_time_index)
         headers = pane_headers(pane.timing, numbers, last=pane.last, withdrawn=withdrawn)
-        codec = self._codec
-        return OutgoingRecord(self._to.topic, codec.key(made), codec.encode(made), headers)
+        return OutgoingRecord(self._to.topic, self._codec.key(made), self._encode(made), headers)
+
+    def _encode(self, made: Any) -> bytes:
+        """Return a record as bytes; DataError where no reader would take it."""
+        encoded = self._codec.encode(made)
+        if self._own:
+            self._codec.decode(encoded)
+        return encoded
 
     def _to_table(self, groups: list[Any], pane: Pane) -> Iterator[OutgoingRecord]:
         made = self._record(groups, pane, pane.window, pane.value)
@@ -111,12 +119,16 @@ class PaneWire:
                 old = self._codec.key(self._record(groups, pane, window, value))
                 if old != key:
                     yield OutgoingRecord(self._to.topic, old, None)
-        yield OutgoingRecord(self._to.topic, key, self._codec.encode(made))
+        yield OutgoingRecord(self._to.topic, key, self._encode(made))
 
     def _record(
         self, groups: list[Any], pane: Pane, window: Window, value: list[Any], *rest: Any
     ) -> Any:
-        results = [back(each) for back, each in zip(self._results, value, strict=True)]
+        try:
+            results = [back(each) for back, each in zip(self._results, value, strict=True)]
+        except (TypeError, ValueError, AttributeError) as error:  # of a combiner of the user
+            text = f"a result is not of the type that it was declared with: {error}"
+            raise DataError(text, code="data.not-encodable") from error
         facts = (pane.timing, pane.index, pane.last)
         values = (*groups, *self._window(window), *results, *facts, *rest)
         return self._make(**dict(zip(self._names, values, strict=True)))
