@@ -17,6 +17,7 @@ from penstock.core.rollup.aggregation import Aggregation
 from penstock.core.rollup.panerecord import Shape, pane_record_type
 from penstock.core.rollup.resolve import Rollup, read_rollup
 from penstock.core.topic import Partitioning, TopicSpec
+from penstock.core.units import LONGEST_SPAN
 from penstock.errors import Place, Problem
 
 __all__ = ["Declarations", "Engine", "inherited_event_time"]
@@ -228,7 +229,8 @@ def inherited_event_time(given: Any, record: RecordType[Any]) -> EventTime | Non
     disorder = max(disorders, default=timedelta()) + getattr(given, "delay", timedelta())
     first = rules[0]
     return EventTime(
-        disorder=disorder or None,
+        # Spans that are allowed alone may be too long together.
+        disorder=min(disorder, LONGEST_SPAN) or None,
         idle_after=first.idle_after,
         closes_after=first.closes_after,
         ahead=first.ahead,
