@@ -1,6 +1,7 @@
 """Conditions that compare a value with another one: equal, less, greater, one of several."""
 
 from collections.abc import Callable, Sequence
+from operator import ge, gt, le, lt
 from typing import Any
 
 from penstock.core.live.values import MISSING, NULL, kind_of, order_of
@@ -26,48 +27,29 @@ def equal_to(operand: Any) -> Test:
     return lambda value: kind_of(value) == kind and order_of(value) == wanted
 
 
-def less(operand: Any) -> Test:
-    """Return whether a value of the operand's kind is less."""
-    if _is_number(operand):
-        return lambda value: type(value) in _PLAIN and value < operand
-    wanted, kind = order_of(operand), kind_of(operand)
-    return lambda value: kind_of(value) == kind and order_of(value) < wanted
+def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any], Test]:
+    """Return what makes the condition that a value of the operand's kind is before or after it.
 
+    What is missing is equal to null, where the condition includes equality.
+    """
 
-def greater(operand: Any) -> Test:
-    """Return whether a value of the operand's kind is greater."""
-    if _is_number(operand):
-        return lambda value: type(value) in _PLAIN and value > operand
-    wanted, kind = order_of(operand), kind_of(operand)
-    return lambda value: kind_of(value) == kind and order_of(value) > wanted
+    def make(operand: Any) -> Test:
+        if operand is None and compare(0, 0):
+            return equal_to(None)
+        if type(operand) in _PLAIN and operand == operand:  # noqa: PLR0124
+            return lambda value: type(value) in _PLAIN and compare(value, operand)
+        wanted, kind = order_of(operand), kind_of(operand)
+        return lambda value: kind_of(value) == kind and compare(order_of(value), wanted)
 
-
-def at_most(operand: Any) -> Test:
-    """Return whether a value is less or equal; what is missing is equal to null."""
-    if operand is None:
-        return equal_to(None)
-    if _is_number(operand):
-        return lambda value: type(value) in _PLAIN and value <= operand
-    wanted, kind = order_of(operand), kind_of(operand)
-    return lambda value: kind_of(value) == kind and order_of(value) <= wanted
-
-
-def at_least(operand: Any) -> Test:
-    """Return whether a value is greater or equal; what is missing is equal to null."""
-    if operand is None:
-        return equal_to(None)
-    if _is_number(operand):
-        return lambda value: type(value) in _PLAIN and value >= operand
-    wanted, kind = order_of(operand), kind_of(operand)
-    return lambda value: kind_of(value) == kind and order_of(value) >= wanted
+    return make
 
 
 COMPARISONS: dict[str, Callable[[Any], Test]] = {
     "$eq": equal_to,
-    "$gt": greater,
-    "$gte": at_least,
-    "$lt": less,
-    "$lte": at_most,
+    "$gt": _ordered(gt),
+    "$gte": _ordered(ge),
+    "$lt": _ordered(lt),
+    "$lte": _ordered(le),
 }
 """What each operator makes of its operand."""
 
@@ -87,7 +69,3 @@ def one_of(operands: Sequence[Any], patterns: Sequence[Test] = ()) -> Test:
         return order_of(value) in orders or any(match(value) for match in patterns)
 
     return found
-
-
-def _is_number(operand: Any) -> bool:
-    return type(operand) in _PLAIN and operand == operand  # noqa: PLR0124
