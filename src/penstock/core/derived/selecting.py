@@ -17,8 +17,8 @@ from penstock.core.operators.operator import (
     Rows,
     Shape,
 )
+from penstock.core.operators.stateless import StatelessMachine
 from penstock.core.panes.bucket import Store
-from penstock.core.panes.times import BEGINNING
 from penstock.core.records.record import RecordType
 from penstock.errors import DataError
 
@@ -72,15 +72,11 @@ class SelectingPlan:
         return ()
 
 
-class SelectingMachine:
+class SelectingMachine(StatelessMachine):
     """Makes of each record what its steps leave of it.
 
     Of a table the row of a key is deleted from the result where it is deleted, or left out.
     """
-
-    watermark = BEGINNING
-    newest: int | None = None
-    pending = False
 
     def __init__(self, plan: SelectingPlan, record: RecordType[Any]) -> None:
         made = record.cls
@@ -119,34 +115,6 @@ class SelectingMachine:
                 if tables[number]:
                     results.append(Result("delete", None, arrival.time, key=arrival.key))
         return given
-
-    def more(self, limit: int | None = None) -> Given:  # noqa: ARG002 - nothing is due later
-        """Return nothing."""
-        return Given()
-
-    def advance(
-        self,
-        *,
-        clock: int,  # noqa: ARG002 - time means nothing to it
-        told: int | None = None,  # noqa: ARG002
-        limit: int | None = None,  # noqa: ARG002
-    ) -> Given:
-        """Return nothing."""
-        return Given()
-
-    def finish(self) -> Given:
-        """Return nothing."""
-        return Given()
-
-    def wakes(self) -> int | None:
-        """Return None: nothing waits."""
-        return None
-
-    def flush(self) -> None:
-        """Do nothing."""
-
-    def trim(self, most: int) -> None:
-        """Do nothing."""
 
 
 def _rows_of(

@@ -24,8 +24,8 @@ from penstock.core.operators.operator import (
     Rows,
     Shape,
 )
+from penstock.core.operators.stateless import StatelessMachine
 from penstock.core.panes.bucket import Store
-from penstock.core.panes.times import BEGINNING
 from penstock.core.panes.watermark import WatermarkRule
 from penstock.core.records.codec import key_encoder
 from penstock.core.records.made import made_record, type_name
@@ -143,12 +143,8 @@ class RekeyPlan:
         return ()
 
 
-class RekeyMachine:
+class RekeyMachine(StatelessMachine):
     """Gives each record with its key and its event time."""
-
-    watermark = BEGINNING
-    newest: int | None = None
-    pending = False
 
     def __init__(self, plan: RekeyPlan, record: RecordType[Any]) -> None:
         schema = plan.selection.schema
@@ -182,31 +178,3 @@ class RekeyMachine:
             if not rows:
                 given.dropped += 1
         return given
-
-    def more(self, limit: int | None = None) -> Given:  # noqa: ARG002 - nothing is due later
-        """Return nothing."""
-        return Given()
-
-    def advance(
-        self,
-        *,
-        clock: int,  # noqa: ARG002 - time means nothing to it
-        told: int | None = None,  # noqa: ARG002
-        limit: int | None = None,  # noqa: ARG002
-    ) -> Given:
-        """Return nothing."""
-        return Given()
-
-    def finish(self) -> Given:
-        """Return nothing."""
-        return Given()
-
-    def wakes(self) -> int | None:
-        """Return None: nothing waits."""
-        return None
-
-    def flush(self) -> None:
-        """Do nothing."""
-
-    def trim(self, most: int) -> None:
-        """Do nothing."""
