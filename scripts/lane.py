@@ -22,11 +22,14 @@ SESSION, PROGRAMS, BROKER, UNIT = "session", "programs", "broker", "unit"
 """What a module needs: the shared Spark, programs that start a Spark, a broker, or nothing."""
 
 ORDERS = {
-    SESSION: (SESSION, PROGRAMS, BROKER, UNIT),
-    PROGRAMS: (PROGRAMS, SESSION, UNIT, BROKER),
+    SESSION: (SESSION, PROGRAMS, BROKER),
+    PROGRAMS: (PROGRAMS, UNIT, SESSION, BROKER),
     BROKER: (BROKER, UNIT, PROGRAMS),
 }
-"""What a lane of each kind claims, and in which order. The last one starts no shared Spark."""
+"""What a lane of each kind claims, and in which order.
+
+The last one starts no shared Spark. Tests that need nothing never run in a process that holds one.
+"""
 
 LONGEST_FIRST = (
     "test_nexmark",

@@ -283,6 +283,8 @@ class InProcess:
         self.process.wait(PATIENCE)
 
     def terminate(self) -> int:
+        # Before its first report the process does not yet listen to the signal.
+        eventually(lambda: self.reports, what="the process to run")
         self.process.terminate()
         return self.process.wait(PATIENCE)
 

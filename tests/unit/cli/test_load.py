@@ -1,4 +1,5 @@
 import pytest
+from pyspark import SparkContext
 
 from penstock.cli.load import load_application
 from penstock.errors import ConfigurationError, DefinitionError, Problem
@@ -124,7 +125,11 @@ def test_future_annotations_are_kept_when_a_file_is_run_again(project):
     "line",
     ['F.hour("at")', 'F.col("at")', 'F.pandas_udf("double")(lambda values: values)'],
 )
-def test_what_needs_spark_before_there_is_one_is_said_to_belong_into_the_function(project, line):
+def test_what_needs_spark_before_there_is_one_is_said_to_belong_into_the_function(
+    project, line, monkeypatch
+):
+    # Another test of this process may have left a session.
+    monkeypatch.setattr(SparkContext, "_active_spark_context", None)
     (project / "app.py").write_text(f"from pyspark.sql import functions as F\n{ONE}it = {line}\n")
     (problem,) = problems(".")
     assert (problem.code, problem.place.line) == ("app.raised", 4)
