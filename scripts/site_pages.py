@@ -30,11 +30,15 @@ MOVED = {
 
 MODULES = (
     "penstock",
+    "state",
+    "tables",
+    "questions",
     "windows",
     "triggers",
     "aggregates",
     "lifecycles",
     "patterns",
+    "models",
     "connectors",
     "testing",
 )

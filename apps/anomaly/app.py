@@ -16,9 +16,10 @@ from datetime import datetime
 
 from apps.anomaly.drives.features import DriveDay, DriveHistory
 from apps.anomaly.drives.model import MODEL, DriveModel, check
-from penstock import App, EventTime, Rows, State, broadcast, record
+from penstock import App, EventTime, State, record
 from penstock.lifecycles import lifecycle
 from penstock.models import Models, ModelVersion
+from penstock.tables import Rows, broadcast
 
 app = App("anomaly")
 

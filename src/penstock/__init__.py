@@ -1,22 +1,20 @@
 """Penstock: a fast data platform in Python, on Kafka and Spark.
 
-Declare an application with ``App`` and the names of this module. Windowed aggregations are
-written with the words of ``penstock.windows``, ``penstock.triggers`` and ``penstock.aggregates``;
-``penstock.connectors`` has the ways into an application, ``penstock.testing`` the test kit.
+Declare an application with ``App`` and the names of this module. What only some applications need
+is in modules of its own: ``penstock.state``, ``penstock.tables`` and ``penstock.questions`` for
+services; ``penstock.windows``, ``penstock.triggers`` and ``penstock.aggregates`` for windows;
+``penstock.patterns``, ``penstock.lifecycles``, ``penstock.models``, ``penstock.connectors``; and
+``penstock.testing``, the test kit.
 """
 
 from penstock.core.app import App
 from penstock.core.derived.merging import merge
-from penstock.core.graph.changes import Change
 from penstock.core.graph.data import Output, delete, feedback, send
 from penstock.core.graph.parts import micro_batch, real_time
 from penstock.core.graph.policy import on_error, retry
-from penstock.core.graph.questions import ReplyTo, Unanswered, answer, ask
-from penstock.core.graph.rows import Rows
-from penstock.core.graph.state import Context, ListState, MapState, Opening, State, ttl
+from penstock.core.graph.state import Context, State, ttl
 from penstock.core.graph.timeorder import by_event_time
 from penstock.core.graph.timer import Timer, Timers
-from penstock.core.operators.broadcast import broadcast
 from penstock.core.records.days import day
 from penstock.core.records.eventtime import EventTime
 from penstock.core.records.record import record
@@ -24,22 +22,12 @@ from penstock.core.records.schema import limits
 
 __all__ = [
     "App",
-    "Change",
     "Context",
     "EventTime",
-    "ListState",
-    "MapState",
-    "Opening",
     "Output",
-    "ReplyTo",
-    "Rows",
     "State",
     "Timer",
     "Timers",
-    "Unanswered",
-    "answer",
-    "ask",
-    "broadcast",
     "by_event_time",
     "day",
     "delete",

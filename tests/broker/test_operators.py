@@ -5,11 +5,12 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from penstock import App, Rows, broadcast, by_event_time, record
+from penstock import App, by_event_time, record
 from penstock.backbone.log.producer import Producer
 from penstock.backbone.log.reader import LogReader
 from penstock.backbone.topics.topics import Topics
 from penstock.core.partitioner import partition_of
+from penstock.tables import Rows, broadcast
 
 from . import service_worker as kit
 

@@ -6,11 +6,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock import App, Output, State, Timer, Timers, Unanswered, ask, record
+from penstock import App, Output, State, Timer, Timers, record
 from penstock.backbone.log.producer import Producer
 from penstock.backbone.log.reader import LogReader
 from penstock.backbone.topics.topics import Topics
 from penstock.core.records.codec import JsonCodec
+from penstock.questions import Unanswered, ask
 
 from . import service_worker as kit
 

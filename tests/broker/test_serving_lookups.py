@@ -11,10 +11,11 @@ from urllib.parse import quote
 
 import pytest
 
-from penstock import App, MapState, State, record
+from penstock import App, State, record
 from penstock.backbone.log.producer import Producer
 from penstock.backbone.topics.topics import Topics
 from penstock.core.rules.check import verified
+from penstock.state import MapState
 
 from .serving_site import LIMIT_SECONDS, open_door, until, working
 
@@ -253,7 +254,8 @@ def recount(kafka, topic):
 
 
 APP = """
-from penstock import App, MapState, State, record
+from penstock import App, State, record
+from penstock.state import MapState
 
 app = App("{name}")
 

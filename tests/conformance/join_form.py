@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 from join_combiners import Letters, SetOf, Trace
 
-from penstock import App, EventTime, broadcast, merge, record
+from penstock import App, EventTime, merge, record
 from penstock.aggregates import combine, count, maximum, minimum, total
 from penstock.core.graph.data import Stream, Table
 from penstock.core.graph.graph import Graph
 from penstock.core.rules.check import verified
+from penstock.tables import broadcast
 
 Case = dict[str, Any]
 DISORDER = 30 * 24 * 3600 * 1000

@@ -15,11 +15,8 @@ from typing import Annotated, Any
 
 from penstock import (
     App,
-    Change,
     Context,
     EventTime,
-    ListState,
-    MapState,
     Output,
     State,
     Timer,
@@ -32,6 +29,8 @@ from penstock import (
     ttl,
 )
 from penstock.aggregates import count, total
+from penstock.state import ListState, MapState
+from penstock.tables import Change
 from penstock.windows import fixed
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)

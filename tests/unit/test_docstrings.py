@@ -24,6 +24,9 @@ MODULES = [
     importlib.import_module(name)
     for name in (
         "penstock",
+        "penstock.state",
+        "penstock.tables",
+        "penstock.questions",
         "penstock.windows",
         "penstock.triggers",
         "penstock.aggregates",

@@ -6,10 +6,12 @@ import pytest
 
 PUBLIC = {
     "penstock": (
-        "App Change Context EventTime ListState MapState Opening Output ReplyTo Rows State"
-        " Timer Timers Unanswered answer ask broadcast by_event_time day delete feedback limits"
+        "App Context EventTime Output State Timer Timers by_event_time day delete feedback limits"
         " merge micro_batch on_error real_time record retry send ttl"
     ),
+    "penstock.state": "ListState MapState Opening",
+    "penstock.tables": "Change Rows broadcast",
+    "penstock.questions": "ReplyTo Unanswered answer ask",
     "penstock.windows": "accumulating counted discarding everything fixed retracting sessions sliding",
     "penstock.triggers": (
         "after_count after_delay all_of any_of every every_record in_order never on_watermark"

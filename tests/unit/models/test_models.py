@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from penstock import App, Rows, broadcast, record
+from penstock import App, record
 from penstock.errors import DataError
 from penstock.models import (
     Drift,
@@ -18,6 +18,7 @@ from penstock.models import (
     sealed,
     shape_of,
 )
+from penstock.tables import Rows, broadcast
 from penstock.testing import Driver
 
 

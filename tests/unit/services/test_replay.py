@@ -11,8 +11,6 @@ from penstock import (
     App,
     Context,
     EventTime,
-    MapState,
-    Opening,
     State,
     Timer,
     Timers,
@@ -26,6 +24,7 @@ from penstock.aggregates import count
 from penstock.core.status.report import Counts
 from penstock.errors import UserCodeError
 from penstock.services.replay import Replay, ReplayDelivery
+from penstock.state import MapState, Opening
 from penstock.testing import Driver
 from penstock.testing.clock import START_AT
 from penstock.testing.memorylog import MemoryLog

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import App, ListState, MapState, State, record, ttl
+from penstock import App, State, record, ttl
 from penstock.core.graph.signature import read_signature
 from penstock.core.graph.state import CallScope, StateSpec
 from penstock.core.instants import micros
 from penstock.services.state.states import States
+from penstock.state import ListState, MapState
 from penstock.testing import Driver
 from penstock.testing.clock import ManualClock
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock import App, Context, MapState, Output, Timer, Timers, on_error, record, retry, send
+from penstock import App, Context, Output, Timer, Timers, on_error, record, retry, send
+from penstock.state import MapState
 from penstock.testing import Driver
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -8,11 +8,12 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from penstock import App, Context, Opening, State, Timer, Timers, on_error, record, retry
+from penstock import App, Context, State, Timer, Timers, on_error, record, retry
 from penstock.core.rules.check import check
 from penstock.core.status.report import Counts
 from penstock.errors import UserCodeError
 from penstock.services.step import concurrent as asyncstep
+from penstock.state import Opening
 from penstock.testing import Driver
 from penstock.testing.clock import START_AT
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock import App, EventTime, ListState, State, Timer, Timers, on_error, record, retry
+from penstock import App, EventTime, State, Timer, Timers, on_error, record, retry
+from penstock.state import ListState
 from penstock.testing import Driver
 from penstock.testing.clock import START_AT
 

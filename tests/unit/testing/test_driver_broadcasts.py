@@ -4,8 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from penstock import App, Rows, State, broadcast, record
+from penstock import App, State, record
 from penstock.core.rules.check import check
+from penstock.tables import Rows, broadcast
 from penstock.testing import Driver
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)

@@ -4,9 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from penstock import App, Change, Context, State, record
+from penstock import App, Context, State, record
 from penstock.core.drawing.text import describe
 from penstock.core.rules.check import check
+from penstock.tables import Change
 from penstock.testing import Driver
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock import App, EventTime, broadcast, record
+from penstock import App, EventTime, record
 from penstock.aggregates import count, total
 from penstock.core.rules.check import check
+from penstock.tables import broadcast
 from penstock.testing import Driver
 from penstock.windows import fixed
 

@@ -5,21 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock import (
-    App,
-    ListState,
-    MapState,
-    Output,
-    State,
-    Timer,
-    Timers,
-    delete,
-    on_error,
-    record,
-    send,
-)
+from penstock import App, Output, State, Timer, Timers, delete, on_error, record, send
 from penstock.errors import ConfigurationError, UserCodeError
 from penstock.services.state.codec import MAX_STATE_BYTES
+from penstock.state import ListState, MapState
 from penstock.testing import Driver
 
 

@@ -10,19 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock import (
-    App,
-    Context,
-    Output,
-    ReplyTo,
-    State,
-    Timer,
-    Timers,
-    Unanswered,
-    answer,
-    ask,
-    record,
-)
+from penstock import App, Context, Output, State, Timer, Timers, record
+from penstock.questions import ReplyTo, Unanswered, answer, ask
 from penstock.testing import Driver
 
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from penstock import App, EventTime, ListState, MapState, State, Timer, Timers, record, ttl
+from penstock import App, EventTime, State, Timer, Timers, record, ttl
+from penstock.state import ListState, MapState
 from penstock.testing import Driver
 from penstock.testing.clock import START_AT
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from penstock import App, EventTime, Opening, State, Timer, Timers, record
+from penstock import App, EventTime, State, Timer, Timers, record
 from penstock.core.status.report import Counts
 from penstock.errors import DefinitionError, UserCodeError
+from penstock.state import Opening
 from penstock.testing import Driver
 from penstock.testing.clock import START_AT
 

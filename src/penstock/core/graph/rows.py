@@ -35,7 +35,7 @@ class Rows(Generic[T]):
     soon, at no certain record. A key is the value of the key field, or a tuple of several.
 
     Examples:
-        >>> from penstock import broadcast
+        >>> from penstock.tables import broadcast
         >>> @record(key="device")
         ... class Limit:
         ...     device: str

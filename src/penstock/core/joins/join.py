@@ -39,7 +39,7 @@ class Join:
     has the fields of ``on``, and the record of each side under its name, null where it is missing.
 
     Examples:
-        >>> from penstock import broadcast
+        >>> from penstock.tables import broadcast
         >>> names = app.table("names", Alarm)
         >>> named = readings.join(names, on="device").select(
         ...     device="device", celsius="readings.celsius", text="names.text"

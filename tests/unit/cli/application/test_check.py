@@ -118,7 +118,8 @@ def test_problems_come_as_json_too(penstock, project):
 
 
 MISCALLED = """\
-from penstock import App, ListState, record, on_error
+from penstock import App, record, on_error
+from penstock.state import ListState
 from penstock.connectors import tcp_lines
 
 app = App("miscalled")

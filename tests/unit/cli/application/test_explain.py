@@ -213,9 +213,8 @@ SERVICES = """
 from datetime import datetime, timedelta
 from typing import Annotated
 
-from penstock import (
-    App, ListState, MapState, State, Timer, Timers, on_error, record, retry, ttl
-)
+from penstock import App, State, Timer, Timers, on_error, record, retry, ttl
+from penstock.state import ListState, MapState
 
 app = App("plant")
 

@@ -1,7 +1,8 @@
 """What `penstock check` says of parts that ask and answer."""
 
-from penstock import App, Output, Unanswered, ask, record
+from penstock import App, Output, record
 from penstock.core.rules.check import check
+from penstock.questions import Unanswered, ask
 
 
 @record(key="order")

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import pytest
 
-from penstock import App, Context, ListState, MapState, State, Timer, Timers, record, ttl
+from penstock import App, Context, State, Timer, Timers, record, ttl
 from penstock.core.rules.check import check
+from penstock.state import ListState, MapState
 
 
 @record(key="device", time="at")

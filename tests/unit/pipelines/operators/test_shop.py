@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from penstock import App, broadcast, record
+from penstock import App, record
 from penstock.aggregates import count
 from penstock.core.graph.operators import plan_of, written_by
 from penstock.core.graph.parts import Pipeline
@@ -25,6 +25,7 @@ from penstock.pipelines.operators.hosting import Hosting
 from penstock.pipelines.operators.plan import remembers
 from penstock.pipelines.operators.processor import BatchMachines
 from penstock.pipelines.operators.routing import BUCKET, COLUMNS, PAYLOAD, PLACES, Router, unpack
+from penstock.tables import broadcast
 from penstock.testing import Driver
 
 START_AT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -6,13 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from penstock import App, ListState, MapState, State, record
+from penstock import App, State, record
 from penstock.aggregates import count as counted
 from penstock.aggregates import total
 from penstock.core.graph.panes import rollup_of
 from penstock.core.panes.packing import encode
 from penstock.services.state.shelf import open_shelf
 from penstock.services.task.task import Task
+from penstock.state import ListState, MapState
 from penstock.testing.memorylog import MemoryDelivery, MemoryLog
 from penstock.windows import fixed
 

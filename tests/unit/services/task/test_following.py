@@ -5,11 +5,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from penstock import App, Rows, broadcast, record
+from penstock import App, record
 from penstock.errors import ConfigurationError, TransientError
 from penstock.services.state.wholetables import whole_tables
 from penstock.services.task import following as module
 from penstock.services.task.following import Following
+from penstock.tables import Rows, broadcast
 from penstock.testing.memorylog import MemoryLog
 from penstock.testing.servicelog import MemoryServiceLog
 
