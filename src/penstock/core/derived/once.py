@@ -9,7 +9,8 @@ In the store are ``h``, the head: event time, and who waits; ``k<identity>``: ti
 of those that wait to be forgotten (:mod:`penstock.core.panes.waiting`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 from penstock.core.derived.compiled import compile_steps
@@ -29,6 +30,7 @@ from penstock.core.panes.bucket import Store
 from penstock.core.panes.packing import decode, encode
 from penstock.core.panes.times import END, plus
 from penstock.core.panes.waiting import Waiting
+from penstock.core.records.schema import FieldType, ListOf, MapOf, Nested, Scalar
 from penstock.errors import DataError
 
 __all__ = ["FORGOTTEN_AT_ONCE", "OnceMachine"]
@@ -58,7 +60,7 @@ class OnceMachine:
     ) -> None:
         self._rows_of = compile_steps(selection.steps, made)
         kinds = [(each, each.field_type) for each in by]
-        self._by = [(compile_row(each), to_plain(kind)) for each, kind in kinds if kind]
+        self._by = [(compile_row(each), _alike(kind)) for each, kind in kinds if kind]
         self._within = within
         self._kept_for = END if within >= END // 2 else 2 * within
         self._store = store
@@ -196,3 +198,22 @@ class OnceMachine:
     def _told(self, given: Given) -> Given:
         given.watermark, given.newest = self._time.value, self._time.newest
         return given
+
+
+def _alike(kind: FieldType) -> Callable[[Any], Any]:
+    """Return what makes values of a type plain, so that equal ones have the same bytes."""
+    if isinstance(kind, ListOf):
+        item = _alike(kind.item)
+        return lambda values: None if values is None else [item(each) for each in values]
+    if isinstance(kind, MapOf):
+        inner = _alike(kind.value)
+        return lambda found: (
+            None if found is None else {name: inner(found[name]) for name in sorted(found)}
+        )
+    if isinstance(kind, Nested):
+        reads = [(attrgetter(each.name), _alike(each.type)) for each in kind.schema.fields]
+        return lambda row: None if row is None else [plain(read(row)) for read, plain in reads]
+    plain = to_plain(kind)
+    if kind != Scalar("float"):
+        return plain
+    return lambda value: None if value is None else plain(value + 0.0)  # -0.0 is 0.0

@@ -1,6 +1,7 @@
 """Records to bytes and back. A codec is a seam: JSON today, Avro or Protobuf beside it later."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -9,7 +10,7 @@ import msgspec
 from penstock.core.records.admission import record_check, zones
 from penstock.core.records.decimals import odd_decimal
 from penstock.core.records.record import RecordType
-from penstock.core.records.schema import Choice, Scalar, Schema
+from penstock.core.records.schema import Choice, Field, Scalar, Schema
 from penstock.core.topic import DEFAULT_MAX_RECORD_BYTES
 from penstock.errors import DataError
 
@@ -19,6 +20,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 _ENCODER = msgspec.json.Encoder()
+_INSTANT = Scalar("instant")
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _UNWRITABLE = (TypeError, ValueError, RecursionError)
 
@@ -104,7 +106,7 @@ class JsonCodec(Generic[T]):
             return None
         try:
             return self._key(record)
-        except (AttributeError, TypeError, ValueError) as error:
+        except (AttributeError, TypeError, ValueError, OverflowError) as error:
             raise self._error("data.not-encodable", f"its key: {error}") from error
 
     def _make_accept(self) -> Callable[[bytes | None, bytes | None], T]:
@@ -192,17 +194,41 @@ def key_encoder(schema: Schema) -> Callable[[Any], bytes] | None:
     """Return the function from a record to its key on the log; None where there is no key.
 
     One text field is its UTF-8 bytes, any other single field its JSON without quotes, several
-    fields a compact JSON array.
+    fields a compact JSON array. Equal values have one key: instants are written in UTC.
     """
     if not schema.key:
         return None
     read: Callable[[Any], Any] = attrgetter(*schema.key)
-    if len(schema.key) > 1:
+    fields = [schema.field(name) for name in schema.key]
+    if any(field is not None and field.type == _INSTANT for field in fields):
+        reads = [_reader(name, field) for name, field in zip(schema.key, fields, strict=True)]
+        only = reads[0]
+        if len(reads) > 1:
+            return lambda record: _ENCODER.encode([each(record) for each in reads])
+        return lambda record: _ENCODER.encode(only(record)).strip(b'"')
+    if len(fields) > 1:
         return lambda record: _ENCODER.encode(read(record))
-    field = schema.field(schema.key[0])
+    field = fields[0]
     if field is None or field.type == Scalar("text") or isinstance(field.type, Choice):
         return lambda record: read(record).encode()
     return lambda record: _ENCODER.encode(read(record)).strip(b'"')
+
+
+def _reader(name: str, field: Field | None) -> Callable[[Any], Any]:
+    """Return what reads a part of a key, in the one form that equal values have."""
+    read: Callable[[Any], Any] = attrgetter(name)
+    if field is None or field.type != _INSTANT:
+        return read
+
+    def read_instant(record: Any) -> Any:
+        at = read(record)
+        if not isinstance(at, datetime) or at.tzinfo is UTC:
+            return at
+        if at.tzinfo is None:
+            raise ValueError(f"{at.isoformat()} has no time zone")
+        return at.astimezone(UTC)
+
+    return read_instant
 
 
 def _refused_by_readers(error: DataError) -> DataError:

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from pyspark.sql import DataFrame
 
 from penstock.core.graph.data import OnLog, Table
-from penstock.core.records.schema import Scalar, Schema
+from penstock.core.records.schema import Schema
 from penstock.pipelines.gate import fromjson, variant
 from penstock.pipelines.gate.keys import key_of
 from penstock.pipelines.gate.values import Reading
@@ -92,18 +92,16 @@ def _judge(data: OnLog) -> _Judgement:
         readings = fromjson.read_fields(_TEXT, _FOUND, schema)
         parsed = fromjson.is_well_formed(_FOUND)
         typed = fromjson.is_typed("value", _TEXT, _FOUND, schema)
-        texts = {key: f"{_FOUND}.{name(key)}" for key in schema.key}
     else:
         record = variant.Place(_FOUND)
         readings = variant.read_fields(record, schema)
         parsed, typed = all_of(f"is_valid_utf8({_TEXT})", f"{_FOUND} is not null"), "true"
-        texts = {key: record.field(key).get("string") for key in _instant_keys(schema)}
     accepted = all_of(
         f"octet_length(value) <= {data.topic.max_record_bytes}",
         parsed,
         *(reading.ok for reading in readings),
         typed,
-        _right_key(schema, readings, texts),
+        _right_key(schema, readings),
     )
     verdict = f"not {coalesce(accepted, 'false')}"
     if isinstance(data, Table):
@@ -111,12 +109,7 @@ def _judge(data: OnLog) -> _Judgement:
     return _Judgement(readings, verdict)
 
 
-def _right_key(schema: Schema, readings: list[Reading], texts: dict[str, Sql]) -> Sql:
+def _right_key(schema: Schema, readings: list[Reading]) -> Sql:
     named = zip(readings, schema.fields, strict=True)
-    expected = key_of(schema, {field.name: reading.value for reading, field in named}, texts)
+    expected = key_of(schema, {field.name: reading.value for reading, field in named})
     return "true" if expected is None else f"key = {expected}"
-
-
-def _instant_keys(schema: Schema) -> list[str]:
-    fields = [schema.field(key) for key in schema.key]
-    return [field.name for field in fields if field and field.type == Scalar("instant")]

@@ -155,6 +155,55 @@ def test_a_key_of_the_wrong_type_is_a_data_error():
     assert caught.value.code == "data.not-encodable"
 
 
+@record(key=("at", "day"))
+class Slot:
+    at: datetime
+    day: date
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("2026-01-01T13:00:00+01:00", "2026-01-01T12:00:00Z"),
+        ("2026-01-01T12:00:00.500Z", "2026-01-01T12:00:00.500000Z"),
+        ("2025-12-31T23:30:00-12:30", "2026-01-01T12:00:00Z"),
+        ("0001-01-01T18:00:00+18:00", "0001-01-01T00:00:00Z"),
+    ],
+)
+def test_an_instant_has_one_key_however_it_is_written(text, key):
+    @record(key="at")
+    class Tick:
+        at: datetime
+
+    codec = JsonCodec(record_type(Tick))
+    value = b'{"at":"%s"}' % text.encode()
+    assert codec.key(codec.decode(value)) == key.encode()
+    assert codec.accept(key.encode(), value).at == datetime.fromisoformat(text)
+    if text[:19] != key[:19]:
+        with pytest.raises(DataError) as caught:
+            codec.accept(text.encode(), value)
+        assert caught.value.code == "data.key-mismatch"
+
+
+def test_an_instant_among_several_key_fields_is_in_utc_too():
+    slot = Slot(datetime(2026, 1, 1, 13, tzinfo=timezone(timedelta(hours=1))), date(2026, 1, 1))
+    key = JsonCodec(record_type(Slot)).key(slot)
+    assert key == b'["2026-01-01T12:00:00Z","2026-01-01"]'
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        datetime(2026, 1, 1),  # noqa: DTZ001 - that it has no zone is the point
+        datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=1))),
+    ],
+)
+def test_an_instant_that_is_none_in_utc_is_no_key(at):
+    with pytest.raises(DataError) as caught:
+        JsonCodec(record_type(Slot)).key(Slot(at, date(2026, 1, 1)))
+    assert caught.value.code == "data.not-encodable"
+
+
 @record()
 class Bounded:
     low: Annotated[int, limits(ge=0)] = 0
