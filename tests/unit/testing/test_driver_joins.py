@@ -236,7 +236,8 @@ def test_the_plan_says_what_state_it_holds_and_for_how_long():
         "the records of orders, until event time is 11m past them",
         "the records of payments, until event time is 11m past them",
     )
-    assert plan.declaration()["within"] == "0s 10m"
+    assert plan.declaration()["within"] == "0s before, 10m after"
+    assert plan.declaration()["selection"] == ""
 
 
 @pytest.mark.parametrize("emits", ["early", "final"])

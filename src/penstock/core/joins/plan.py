@@ -124,14 +124,14 @@ class JoinPlan:
         on = [f"{one} = {other}" for one, other in zip(left.on, right.on, strict=True)]
         found = {
             "streams": ", ".join(each.topic for each in self.inputs),
-            "selection": " | ".join(step_words(side.steps) for side in self.sides),
+            "selection": self._selections(),
             "join": f"{self.how} {self.kind}",
             "on": ", ".join(on),
             "results": step_words(self.output.steps),
         }
         if self.kind == "streams":
-            spans = (self.spans.before, self.spans.after)
-            found["within"] = " ".join(span_words(each) for each in spans)
+            before, after = span_words(self.spans.before), span_words(self.spans.after)
+            found["within"] = f"{before} before, {after} after"
             found["emits"] = "early" if self.early else "final"
         return found
 
@@ -160,6 +160,11 @@ class JoinPlan:
         if self.kind == "foreign":
             held[1] += " that are pointed at, each with its result and once beside those it is of"
         return tuple(held)
+
+    def _selections(self) -> str:
+        """Return what is selected of each side, in words; empty where all of both is."""
+        words = [step_words(side.steps) for side in self.sides]
+        return " | ".join(words) if any(words) else ""
 
     def class_of(self, number: int) -> type[Any]:
         """Return what the rows of a side are."""

@@ -100,7 +100,7 @@ class Chain:
             between: What may lie between its repetitions: ``"strict"`` (nothing), ``"relaxed"``
                 (what does not fit), ``"any"`` (anything: each choice is a match of its own).
             optional: Whether it may be left out.
-            greedy: Whether only the largest number of repetitions counts.
+            greedy: Whether a record that fits it is always taken by it, never by the next step.
             until: A condition that ends the repetition; what fits it is never taken.
         """
         return self._with(
