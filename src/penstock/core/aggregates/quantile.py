@@ -44,15 +44,20 @@ class Quantile:
 
     def add(self, held: list[dict[int, int]], value: Any) -> list[dict[int, int]]:
         """Count a value."""
-        if value is None or value != value:  # noqa: PLR0124 - only NaN differs from itself
-            return held
-        size = abs(value)
-        if size < _ALMOST_ZERO:
-            side, bucket = 1, 0
-        else:
-            side = 2 if value > 0 else 0
-            bucket = math.ceil(math.log(min(size, _LARGEST)) / self._step)
-        held[side][bucket] = held[side].get(bucket, 0) + 1
+        found = self._bucket(value)
+        if found is not None:
+            side, bucket = held[found[0]], found[1]
+            side[bucket] = side.get(bucket, 0) + 1
+        return held
+
+    def subtract(self, held: list[dict[int, int]], value: Any) -> list[dict[int, int]]:
+        """Count a value no more that was added before."""
+        found = self._bucket(value)
+        if found is not None:
+            side, bucket = held[found[0]], found[1]
+            side[bucket] = side.get(bucket, 0) - 1
+            if side[bucket] <= 0:
+                del side[bucket]
         return held
 
     def merge(
@@ -77,6 +82,16 @@ class Quantile:
             if seen > rank:
                 return value
         return value
+
+    def _bucket(self, value: Any) -> tuple[int, int] | None:
+        """Return the side of zero and the bucket of a value; None where it is no number."""
+        if value is None or value != value:  # noqa: PLR0124 - only NaN differs from itself
+            return None
+        size = abs(value)
+        if size < _ALMOST_ZERO:
+            return 1, 0
+        side = 2 if value > 0 else 0
+        return side, math.ceil(math.log(min(size, _LARGEST)) / self._step)
 
     @property
     def _step(self) -> float:

@@ -6,5 +6,7 @@ changes      from a change of a row to what its groups lose and gain
 totals       what a group holds, and its row of results
 holding      results that are held back
 columns      one aggregate of a group, with subtraction
+sums         sums and variances that values are subtracted from without a trace
+merged       what a combiner that cannot subtract makes of the values, page by page
 ===========  =====================================================================================
 """

@@ -1,20 +1,30 @@
 """One aggregate of a group whose rows come and go: it adds values, and subtracts them exactly.
 
-Counts, sums and means are subtracted as numbers; sums of floats are kept exactly, so that taking a
-value back leaves no trace of it. A combiner of a user that has a method ``subtract(held, value)``
-is asked to. For all others the values of the group are kept, each with how often it is there, and
-the result is computed of them.
+Counts, sums, means and variances are subtracted as whole numbers; sums of floats are kept exactly,
+so that taking a value back leaves no trace of it. A combiner that has a method ``subtract(held,
+value)`` is asked to. For all others the values of the group are kept, each with how often it is
+there: those at the ends are found, others counted. What a combiner of a user makes of them is kept
+for each page of values, and merged in a tree: a change computes one page, and merges as often as
+the number of pages can be halved.
 """
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
+from penstock.core.aggregates.approximatedistinct import ApproximateDistinct
 from penstock.core.aggregates.collect import Collect
 from penstock.core.aggregates.count import Count
+from penstock.core.aggregates.distinct import Distinct
+from penstock.core.aggregates.ends import First, Last
 from penstock.core.aggregates.extremes import Max, Min
 from penstock.core.aggregates.sums import Mean, Sum
+from penstock.core.aggregates.top import Top
+from penstock.core.aggregates.variance import Variance
 from penstock.core.keyed.bag import Bag
 from penstock.core.panes.bucket import MemoryStore, Store
 from penstock.core.rollup.resolve import Measure
+from penstock.core.tables.merged import merged
+from penstock.core.tables.sums import Summed, Varied
 
 __all__ = ["Column", "column_of"]
 
@@ -44,7 +54,9 @@ def column_of(measure: Measure, place: tuple[Store, bytes] | None) -> Column:
     if type(combiner) is Count:
         return _Counted()
     if type(combiner) in (Sum, Mean):
-        return _Summed(mean=type(combiner) is Mean)
+        return Summed(mean=type(combiner) is Mean)
+    if type(combiner) is Variance:
+        return Varied()
     if callable(getattr(combiner, "subtract", None)):
         return _Subtracting(combiner)
     store, tag = (MemoryStore(), b"v") if place is None else place
@@ -68,53 +80,6 @@ class _Counted:
 
     def result(self, _key: bytes, held: int) -> int:
         return held
-
-
-class _Summed:
-    """A sum as a whole number of 2^-n, with n as large as a value needs: exact for floats too."""
-
-    keeps_values = False
-    bag: Bag | None = None
-
-    def __init__(self, *, mean: bool) -> None:
-        self._mean = mean
-
-    def zero(self) -> list[int]:
-        """Return the sum, its n, how many values there are, and how many of them are floats."""
-        return [0, 0, 0, 0]
-
-    def add(self, _key: bytes, held: list[int], value: Any) -> list[int]:
-        return self._plus(held, value, 1)
-
-    def subtract(self, _key: bytes, held: list[int], value: Any) -> list[int]:
-        return self._plus(held, value, -1)
-
-    def result(self, _key: bytes, held: list[int]) -> Any:
-        total, scale, count, floats = held
-        if not count:
-            return None
-        try:
-            if self._mean:
-                return total / (count << scale)
-            return total / (1 << scale) if floats else total >> scale
-        except OverflowError:
-            return None
-
-    def _plus(self, held: list[int], value: Any, sign: int) -> list[int]:
-        if value is None:
-            return held
-        total, scale, count, floats = held
-        if isinstance(value, float):
-            number, denominator = value.as_integer_ratio()
-            needs = denominator.bit_length() - 1
-            floats += sign
-        else:
-            number, needs = value, 0
-        if needs > scale:
-            total, scale = total << (needs - scale), needs
-        count += sign
-        total += sign * (number << (scale - needs))
-        return [total, scale, count, floats] if count else [0, 0, 0, 0]
 
 
 class _Subtracting:
@@ -162,20 +127,28 @@ class _Collected:
             self._bag.remove(key, value)
 
     def result(self, key: bytes, _held: None) -> Any:
-        if type(self._combiner) is Min:
-            return self._bag.first(key)
-        if type(self._combiner) is Max:
-            return self._bag.last(key)
-        counts = self._bag.counts(key)
-        values = self._bag.values(key)
-        if type(self._combiner) is Collect:
-            return [value for value in values for _ in range(counts[value])]
-        held = self._combiner.zero()
-        for value in values:
-            for _ in range(counts[value]):
-                held = self._combiner.add(held, value)
-        return self._combiner.result(held)
+        read = _READS.get(type(self._combiner))
+        if read is not None:
+            return read(self._bag, key, self._combiner)
+        return merged(self._combiner, self._bag, key)
 
     def _is_null(self, value: Any) -> bool:
         """Return whether there is no value; it may come with its event time."""
         return (value[1] if self._stamped else value) is None
+
+
+def _value(stamped: Any) -> Any:
+    return None if stamped is None else stamped[1]
+
+
+_READS: dict[type, Callable[[Bag, bytes, Any], Any]] = {
+    Min: lambda bag, key, _: bag.first(key),
+    Max: lambda bag, key, _: bag.last(key),
+    First: lambda bag, key, _: _value(bag.first(key)),
+    Last: lambda bag, key, _: _value(bag.last(key)),
+    Distinct: lambda bag, key, _: bag.size(key),
+    ApproximateDistinct: lambda bag, key, _: bag.size(key),
+    Top: lambda bag, key, combiner: bag.largest(key, combiner.n),
+    Collect: lambda bag, key, _: bag.all_of(key),
+}
+"""What the results are that are read off the values; those that are there are counted exactly."""

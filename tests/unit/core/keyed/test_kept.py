@@ -38,7 +38,9 @@ def test_a_bag_holds_what_was_put_in_and_not_taken_out(operations):
         assert bag.last(key) == max(expected[key], default=None)
     for key, values in expected.items():
         assert bag.values(key) == sorted(set(values))
-        assert sum(bag.counts(key).values()) == len(values)
+        assert bag.all_of(key) == sorted(values)
+        assert bag.largest(key, 3) == sorted(values)[::-1][:3]
+        assert bag.size(key) == len(set(values))
         for value in values:
             bag.remove(key, value)
     bag.flush()

@@ -10,16 +10,22 @@ from tests.joinmachines import Chain, arrival
 
 from penstock import App, record
 from penstock.aggregates import (
+    approximate_distinct,
     collect,
     combine,
     count,
     distinct,
+    first,
+    last,
     maximum,
     mean,
     minimum,
+    quantile,
     top,
     total,
+    variance,
 )
+from penstock.core.aggregates.quantile import Quantile
 from penstock.core.rules.check import check
 
 
@@ -51,6 +57,25 @@ class Letters:
         return "".join(sorted(held))
 
 
+class Span:
+    """A combiner that cannot subtract, and changes what it merges."""
+
+    def zero(self) -> dict[str, list[float]]:
+        return {"ends": []}
+
+    def add(self, held: dict[str, list[float]], value: float) -> dict[str, list[float]]:
+        held["ends"] = [min([value, *held["ends"]]), max([value, *held["ends"]])]
+        return held
+
+    def merge(self, held, other):
+        held["ends"] += other["ends"]
+        held["ends"] = [min(held["ends"]), max(held["ends"])] if held["ends"] else []
+        return held
+
+    def result(self, held) -> int | None:
+        return held["ends"][1] - held["ends"][0] if held["ends"] else None
+
+
 AGGREGATES = {
     "devices": count(),
     "loaded": count("load"),
@@ -63,6 +88,12 @@ AGGREGATES = {
     "largest": top("size", 2),
     "different": distinct("size"),
     "names": combine("device", Letters(), gives=str),
+    "begins": first("size"),
+    "ends": last("size"),
+    "varies": variance("load"),
+    "about": approximate_distinct("size"),
+    "middle": quantile("size", 0.5),
+    "span": combine("size", Span(), gives=int | None),
 }
 CHANGES = st.lists(
     st.tuples(
@@ -74,6 +105,22 @@ CHANGES = st.lists(
     ),
     max_size=40,
 )
+
+
+def varies(loads):
+    if len(loads) < 2:
+        return None
+    exact = [Fraction(load) for load in loads]
+    average = sum(exact) / len(exact)
+    return float(sum((each - average) ** 2 for each in exact) / (len(exact) - 1))
+
+
+def middle(sizes):
+    sketch = Quantile(0.5)
+    held = sketch.zero()
+    for size in sizes:
+        held = sketch.add(held, float(size))
+    return sketch.result(held)
 
 
 def recount(rows):
@@ -98,6 +145,12 @@ def recount(rows):
             "largest": sizes[::-1][:2],
             "different": len(set(sizes)),
             "names": "".join(sorted(row.device for row in members)),
+            "begins": min((row.at, row.size) for row in members)[1],
+            "ends": max((row.at, row.size) for row in members)[1],
+            "varies": varies(loads),
+            "about": len(set(sizes)),
+            "middle": middle(sizes),
+            "span": sizes[-1] - sizes[0],
         }
     return found
 
