@@ -10,7 +10,7 @@ from pathlib import Path
 
 SHORT, LONG = 400, 600
 SCREEN = 60
-ROOM = 18
+ROOM = 16
 VAGUE = ("Manager", "Helper", "Helpers", "Utils", "Util", "Base", "Info")
 ROOTS = ("src", "apps", "bench", "scripts", "tests")
 

@@ -6,12 +6,12 @@ from datetime import timedelta
 from typing import Any
 
 from penstock import App, EventTime, record
-from penstock.core.graph.operators import plan_of, written_by
 from penstock.core.graph.parts import Service
-from penstock.core.operators.operator import Arrival, Given
-from penstock.core.panes.bucket import MemoryStore
+from penstock.core.operators.operator import Arrival, MachineOutput
+from penstock.core.panes.store import MemoryStore
 from penstock.core.records.codec import JsonCodec
 from penstock.core.rules.check import verified
+from penstock.core.wiring.operators import plan_of, written_by
 
 _GOES_ON, _RESTARTS = 0.5, 0.2
 
@@ -64,7 +64,7 @@ class Run:
         self.plan = plan
         self.store = MemoryStore()
         self.record = plan.result("results", shape)
-        self.given = Given()
+        self.given = MachineOutput()
         self.restart()
 
     def restart(self) -> None:
@@ -91,7 +91,7 @@ class Run:
                 self.machine.trim(0)
         self.take(left)
 
-    def finish(self) -> Given:
+    def finish(self) -> MachineOutput:
         """Come to the end of the input."""
         self._keep(self.machine.finish())
         while self.machine.pending:
@@ -116,7 +116,7 @@ class Run:
                 rows[result.record.key.encode()] = result.record
         return rows
 
-    def _keep(self, given: Given) -> None:
+    def _keep(self, given: MachineOutput) -> None:
         self.given.results += given.results
         self.given.late += given.late
         self.given.refused += given.refused
@@ -183,7 +183,7 @@ class Chain:
         self._pass_on(part, given)
         return True
 
-    def _pass_on(self, part: "_Part", given: Given) -> None:
+    def _pass_on(self, part: "_Part", given: MachineOutput) -> None:
         data = part.writes
         codec = part.codec
         self._results.setdefault(data.name, []).extend(given.results)

@@ -23,16 +23,17 @@ import pyarrow as pa
 from penstock import App, EventTime, record
 from penstock.aggregates import count, mean
 from penstock.core.aggregates.count import Count
-from penstock.core.graph.panes import pane_destination, rollup_of
 from penstock.core.panes.arrivals import Arrivals, unpack_arrivals
-from penstock.core.panes.bucket import Bucket, MemoryStore
+from penstock.core.panes.bucket import Bucket
 from penstock.core.panes.machine import PaneMachine, Windowing
 from penstock.core.panes.pages import PagedStore
+from penstock.core.panes.store import MemoryStore
 from penstock.core.panes.waiting import Waiting
 from penstock.core.panes.watermark import WatermarkRule
 from penstock.core.panes.windows import FixedWindows
 from penstock.core.rollup.resolve import Rollup
 from penstock.core.rollup.wire import Destination, PaneWire
+from penstock.core.wiring.panes import pane_destination, rollup_of
 from penstock.pipelines.rollups.combining import BUCKET, PAYLOAD, PreShuffleCombiner
 from penstock.pipelines.rollups.frame import AHEAD, CLOCK, OFFSET, PARTITION, TIME, group, value
 from penstock.pipelines.rollups.gcpause import collection_paused

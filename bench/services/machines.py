@@ -15,7 +15,7 @@ from typing import Any
 
 from penstock import App, record
 from penstock.core.operators.operator import Arrival
-from penstock.core.panes.bucket import MemoryStore
+from penstock.core.panes.store import MemoryStore
 
 MOMENT = 2_000
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from penstock.core.graph.state import CallScope
 from penstock.core.instants import micros
-from penstock.services.state.eventtime import TaskEventTime
 from penstock.services.state.states import States
+from penstock.services.state.timing.eventtime import TaskEventTime
 from penstock.services.state.timing.queue import TimerQueue
 
 COMMIT = 10_000

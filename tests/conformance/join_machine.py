@@ -6,12 +6,12 @@ from typing import Any
 
 from join_form import Declared, Feed
 
-from penstock.core.graph.operators import plan_of, written_by
 from penstock.core.graph.parts import Service
-from penstock.core.operators.operator import Arrival, Given
-from penstock.core.panes.bucket import MemoryStore
+from penstock.core.operators.operator import Arrival, MachineOutput
+from penstock.core.panes.store import MemoryStore
 from penstock.core.records.codec import JsonCodec
 from penstock.core.records.eventtime import event_time_of
+from penstock.core.wiring.operators import plan_of, written_by
 from penstock.errors import DataError
 
 Raw = tuple[Any, bytes | None, bytes | None, Any]
@@ -143,7 +143,7 @@ class MachineEngine:
         while part.machine.pending:
             self._note(part, part.machine.more(self._random.choice([None, 1])))
 
-    def _note(self, part: _Part, given: Given) -> None:
+    def _note(self, part: _Part, given: MachineOutput) -> None:
         self._dropped += given.dropped + len(given.refused)
         for late in given.late:
             topic = part.plan.inputs[late.arrival.input].topic

@@ -8,12 +8,12 @@ import msgspec
 from join_form import Case, Declared, Feed, declare
 from operator_spark import CaseQuery, arrival
 
-from penstock.core.graph.operators import plan_of, written_by
 from penstock.core.graph.parts import Pipeline
-from penstock.core.graph.results import result_destination
 from penstock.core.operators.marks import WITHDRAWN
 from penstock.core.records.codec import JsonCodec
 from penstock.core.records.eventtime import event_time_of
+from penstock.core.wiring.operators import plan_of, written_by
+from penstock.core.wiring.results import result_destination
 from penstock.errors import DataError
 from penstock.pipelines.operators.hosting import Hosting
 from penstock.pipelines.operators.routing import Routed

@@ -19,10 +19,10 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from penstock.core.graph.results import ResultDestination
 from penstock.core.operators.operator import Plan
 from penstock.core.panes.packing import encode
 from penstock.core.panes.pages import PagedStore
+from penstock.core.wiring.results import ResultDestination
 from penstock.pipelines.operators.hosting import Hosting
 from penstock.pipelines.operators.routing import Routed, unpack
 from penstock.pipelines.rollups.processor import MapStore

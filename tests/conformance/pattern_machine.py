@@ -9,8 +9,8 @@ from pattern_form import NUMBER, Case, Outcome, PatternCase
 
 from penstock import App
 from penstock.core.instants import micros
-from penstock.core.operators.operator import Arrival, Given
-from penstock.core.panes.bucket import MemoryStore
+from penstock.core.operators.operator import Arrival, MachineOutput
+from penstock.core.panes.store import MemoryStore
 from penstock.core.patterns.machine import PatternMachine
 from penstock.core.patterns.plan import PatternPlan
 from penstock.core.records.record import record_type
@@ -78,7 +78,9 @@ class _Run:
         if what == "end":
             self._take(self._machine.finish())
         else:
-            self._take(self._machine.advance(clock=0, told=micros(self._made.told(value)), limit=1))
+            self._take(
+                self._machine.advance(clock=0, event_time=micros(self._made.told(value)), limit=1)
+            )
 
     def settle(self) -> None:
         """Take what came as one moment, and perhaps go on from the store."""
@@ -99,7 +101,7 @@ class _Run:
         assert record_type(found.cls) is not None
         return machine
 
-    def _take(self, given: Given) -> None:
+    def _take(self, given: MachineOutput) -> None:
         while True:
             self.results += [json.loads(msgspec.json.encode(each.record)) for each in given.results]
             self.late += [getattr(each.arrival.record, NUMBER) for each in given.late]

@@ -107,7 +107,7 @@ class ServiceEngine:
         with self._task() as task:
             if time >= END:
                 # The end of the input is no instant that a test could tell a service.
-                task.step._told = END  # type: ignore[attr-defined]
+                task.step._advanced_to = END  # type: ignore[attr-defined]
                 task.tick()
             else:
                 task.advance(EPOCH + timedelta(microseconds=time) + DISORDER)

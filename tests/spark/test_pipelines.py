@@ -12,10 +12,10 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from penstock import EventTime, micro_batch, real_time, record
 from penstock.backbone.topics.topics import Topics
-from penstock.core.graph.lookup import find_part
 from penstock.core.graph.parts import Pipeline
 from penstock.core.records.codec import JsonCodec
 from penstock.core.settings.settings import Settings, SparkSettings
+from penstock.core.wiring.lookup import find_part
 from penstock.errors import ConfigurationError, DefinitionError
 from penstock.pipelines.execution.batch import run_batch
 from penstock.pipelines.execution.engine import run_pipelines

@@ -59,8 +59,8 @@ class Session:
         """
         settings, places = self.loaded.settings, self.loaded.places
         with suppress(OSError):  # where it cannot be made, whoever needs it says so
-            if told := make_private(places.home):
-                self.terminal.warn(told)
+            if warning := make_private(places.home):
+                self.terminal.warn(warning)
         elsewhere = (settings.lake.path, settings.spark.checkpoint_dir, settings.services.state_dir)
         if not any(elsewhere):
             os.umask(OWNER_ONLY)

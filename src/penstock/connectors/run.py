@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from penstock.connectors.connector import LiveConnector, PositionedConnector, WritingConnector
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.lookup import find_part
 from penstock.core.graph.parts import Sink, Source
 from penstock.core.units import span_text
+from penstock.core.wiring.lookup import find_part
 from penstock.errors import ConfigurationError, StuckError
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ app          what a user declares with
 declare      the methods of the application: data, parts
 drawing      the graph as text, Mermaid and SVG
 rules        what `penstock check` verifies
+wiring       how the parts of a graph hang together: by name, their results, their cycles
 graph        the application as a value: data, parts, and how records flow
 tables       aggregations of tables, with subtraction
 rollup       windowed aggregations as declared, and made ready for every engine

@@ -86,7 +86,7 @@ class Models(Generic[T]):
         self._check = check
         self._served: Served[T] | None = None
         self._refused: dict[int, Refusal] = {}
-        self._told: list[Refusal] = []
+        self._unreported: list[Refusal] = []
         self._seen = -1
         self._asked = 0
 
@@ -103,8 +103,8 @@ class Models(Generic[T]):
 
     def refusals(self) -> list[Refusal]:
         """Return the versions that were refused since the last question, each once."""
-        told, self._told = self._told, []
-        return told
+        found, self._unreported = self._unreported, []
+        return found
 
     def _look(self, rows: "Rows[ModelVersion] | list[ModelVersion]") -> None:
         used = 0 if self._served is None else self._served.version
@@ -128,4 +128,4 @@ class Models(Generic[T]):
         if len(self._refused) >= _MOST_REFUSALS:
             del self._refused[min(self._refused)]
         refusal = self._refused[row.version] = Refusal(row.model, row.version, code, reason)
-        self._told.append(refusal)
+        self._unreported.append(refusal)

@@ -9,9 +9,9 @@ from time import monotonic
 
 from penstock.backbone.site import Site
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.lookup import find_part
 from penstock.core.graph.parts import Service
 from penstock.core.settings.settings import ServiceSettings
+from penstock.core.wiring.lookup import find_part
 from penstock.services.door import StateDoor
 from penstock.services.worker.reporter import Reporter
 from penstock.services.worker.stalls import STOP_GRACE, stuck_error

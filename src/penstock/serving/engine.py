@@ -15,8 +15,8 @@ from penstock.backbone.log.sending import SendLimits
 from penstock.backbone.site import Site
 from penstock.core.graph.gateway import Gateway
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.lookup import find_part
 from penstock.core.settings.settings import ServingSettings
+from penstock.core.wiring.lookup import find_part
 from penstock.errors import PenstockError, TransientError
 from penstock.machine.peers.secret import shared_secret
 from penstock.serving.application import make_routes, with_origins

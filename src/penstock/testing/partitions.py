@@ -6,9 +6,9 @@ from typing import Any
 
 from penstock.core.graph.data import OnLog, Stream
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.operators import is_repartitioned
 from penstock.core.graph.parts import Part, Service
 from penstock.core.topic import TopicSpec
+from penstock.core.wiring.operators import is_repartitioned
 from penstock.errors import DefinitionError
 
 __all__ = ["cut_graph", "cut_topics"]

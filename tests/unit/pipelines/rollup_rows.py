@@ -28,8 +28,8 @@ from penstock.aggregates import (
 )
 from penstock.core.expression import compile_row
 from penstock.core.expression.values.plainvalues import to_plain
-from penstock.core.graph.panes import rollup_of
 from penstock.core.records.schema import Scalar
+from penstock.core.wiring.panes import rollup_of
 from penstock.pipelines.rollups.frame import AHEAD, CLOCK, OFFSET, PARTITION, TIME, group, value
 
 SECOND = 1_000_000

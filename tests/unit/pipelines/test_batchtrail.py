@@ -63,7 +63,9 @@ def test_what_the_progress_of_a_batch_says_is_enough():
     trail = log.trail()
     for batch in range(300):
         log.plan(batch)
-    told = [ranges(trail.follow(each, dropped=True, told=planned(each))) for each in range(300)]
+    told = [
+        ranges(trail.follow(each, dropped=True, from_progress=planned(each))) for each in range(300)
+    ]
     assert [each[0][:2] for each in told] == [(10 * each, 10 * each + 10) for each in range(300)]
 
 

@@ -7,9 +7,10 @@ import pytest
 
 from penstock import App, EventTime, record
 from penstock.aggregates import count
-from penstock.core.graph.panes import rollup_of
 from penstock.core.panes.arrivals import Arrivals, unpack_arrivals
-from penstock.core.panes.bucket import Bucket, MemoryStore
+from penstock.core.panes.bucket import Bucket
+from penstock.core.panes.store import MemoryStore
+from penstock.core.wiring.panes import rollup_of
 from penstock.pipelines.rollups.combining import PAYLOAD, Heartbeat
 from penstock.pipelines.rollups.plan import needs_beat
 from penstock.triggers import every, on_watermark

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.panes.arrivals import Arrivals, unpack_arrivals
-from penstock.core.panes.bucket import Bucket, MemoryStore
+from penstock.core.panes.bucket import Bucket
 from penstock.core.panes.machine import Windowing
+from penstock.core.panes.store import MemoryStore
 from penstock.core.panes.triggers import DEFAULT, AfterCount, AfterDelay, AfterWatermark, Repeat
 from penstock.core.panes.windows import (
     CountWindows,

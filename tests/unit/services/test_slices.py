@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from penstock import App, Timer, Timers, record
-from penstock.core.graph.lookup import find_part
 from penstock.core.graph.parts import Service
+from penstock.core.wiring.lookup import find_part
 from penstock.services.task.task import Task
 from penstock.testing.memorylog import MemoryDelivery, MemoryLog
 

@@ -5,10 +5,10 @@ import pytest
 from penstock.core.graph.state import CallScope, StateSpec
 from penstock.errors import ConfigurationError
 from penstock.services.state.codec import MARKER_KEY
-from penstock.services.state.eventtime import TaskEventTime
 from penstock.services.state.notes import LAYOUT_KEY, POSITIONS_KEY
 from penstock.services.state.shelf import open_shelf
 from penstock.services.state.states import StateCopy, States
+from penstock.services.state.timing.eventtime import TaskEventTime
 from penstock.services.state.timing.queue import TimerQueue
 from penstock.testing.clock import ManualClock
 

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock.services.state.eventtime import TaskEventTime
 from penstock.services.state.timing import shelved
+from penstock.services.state.timing.eventtime import TaskEventTime
 from penstock.services.state.timing.queue import TimerQueue
 
 EQUIVALENCE = Path(__file__).parents[2] / "equivalence"

@@ -3,8 +3,8 @@
 import pytest
 
 from penstock import App, Context, feedback, record
-from penstock.core.graph.rounds import is_in_cycle
 from penstock.core.rules.check import check
+from penstock.core.wiring.rounds import is_in_cycle
 from penstock.testing import Driver
 
 

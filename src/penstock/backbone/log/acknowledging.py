@@ -77,7 +77,7 @@ class AcknowledgingProducer:
         key: bytes | None,
         value: bytes,
         partition: int | None,
-        told: Delivered,
+        on_delivered: Delivered,
     ) -> None:
         """Queue one record; without a partition, its key decides.
 
@@ -87,7 +87,11 @@ class AcknowledgingProducer:
         try:
             number = -1 if partition is None else partition
             self._produce(
-                topic, value, key, number, on_delivery=partial(self._told, told, topic, len(value))
+                topic,
+                value,
+                key,
+                number,
+                on_delivery=partial(self._delivered, on_delivered, topic, len(value)),
             )
         except BufferError:
             raise TransientError(
@@ -132,15 +136,20 @@ class AcknowledgingProducer:
                 self._after()
                 self._ending.wait(_SERVE_SECONDS)
 
-    def _told(
-        self, told: Delivered, topic: str, size: int, error: KafkaError | None, message: Message
+    def _delivered(
+        self,
+        on_delivered: Delivered,
+        topic: str,
+        size: int,
+        error: KafkaError | None,
+        message: Message,
     ) -> None:
         if error is None:
-            told(message.partition() or 0, message.offset() or 0, None)
+            on_delivered(message.partition() or 0, message.offset() or 0, None)
             return
         if error.fatal():
             self.dead = True
-        told(-1, -1, self._named(error, topic, size))
+        on_delivered(-1, -1, self._named(error, topic, size))
 
     def _named(self, error: KafkaError, topic: str, size: int) -> PenstockError:
         doing = f"sending {size} bytes to {topic}"

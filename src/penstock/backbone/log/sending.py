@@ -25,9 +25,9 @@ from penstock.backbone.log.roundrobin import RoundRobin
 from penstock.core.topic import Partitioning
 from penstock.errors import ConfigurationError, DataError, PenstockError, TransientError
 
-__all__ = ["Deliveries", "SendLimits", "Sender", "Told"]
+__all__ = ["Deliveries", "OnDelivery", "SendLimits", "Sender"]
 
-Told = Callable[[KafkaError | None, Message], None]
+OnDelivery = Callable[[KafkaError | None, Message], None]
 """Hears what became of one record (the client's ``on_delivery``)."""
 
 _BY_KEY = -1
@@ -158,13 +158,13 @@ class Sender:
         headers: Headers,
         partition: int | Partitioning | None,
         timestamp_at: datetime | None,
-        told: Told | None = None,
+        on_delivery: OnDelivery | None = None,
     ) -> None:
         """Queue one record; wait while the queue is full, at most the request timeout.
 
         A dead letter that is too large is cut until it fits: what it says must get through.
 
-        ``told`` hears what became of it, in place of ``deliveries``.
+        ``on_delivery`` hears what became of it, in place of ``deliveries``.
 
         DataError or ConfigurationError: the record is not taken. KafkaException, from this and all
         other methods: the client as a whole has failed.
@@ -178,7 +178,7 @@ class Sender:
             key, value, headers = fitted(Letter(key, value, headers), self._most)
         listed = list(headers) if headers else None
         deadline = 0.0
-        more: dict[str, Any] = {} if told is None else {"on_delivery": told}
+        more: dict[str, Any] = {} if on_delivery is None else {"on_delivery": on_delivery}
         while True:
             try:
                 self._produce(

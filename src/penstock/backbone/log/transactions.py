@@ -136,7 +136,7 @@ class TransactionalProducer:
         stands: list[int] = []
         report = self._sender.deliveries.report
 
-        def told(error: KafkaError | None, message: Message) -> None:
+        def on_delivery(error: KafkaError | None, message: Message) -> None:
             report(error, message)
             if error is None:
                 stands.extend((message.partition() or 0, message.offset() or 0))
@@ -149,7 +149,7 @@ class TransactionalProducer:
                 headers=(),
                 partition=partition,
                 timestamp_at=None,
-                told=told,
+                on_delivery=on_delivery,
             )
         except KafkaException as error:
             raise self._ended(cause(error), doing=f"send in {self.transactional_id!r}") from error

@@ -11,7 +11,6 @@ from penstock.cli.session import Session
 from penstock.core.drawing.text import describe
 from penstock.core.graph.data import Lake
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.panes import rollup_of
 from penstock.core.graph.parts import FILLING, Part, Pipeline, Service, Sink, Source
 from penstock.core.instants import MICROSECOND
 from penstock.core.panes.times import END
@@ -20,6 +19,7 @@ from penstock.core.panes.windows import CountWindows
 from penstock.core.rollup.declaration import declaration_of
 from penstock.core.rollup.resolve import Rollup
 from penstock.core.units import duration_text
+from penstock.core.wiring.panes import rollup_of
 from penstock.machine.packages import require_spark
 
 __all__ = ["register"]
@@ -62,7 +62,7 @@ def _explain(session: Session) -> None:
 def _chosen(graph: Graph, name: str | None) -> list[Part]:
     if name is None:
         return list(graph.parts)
-    from penstock.core.graph.lookup import find_parts
+    from penstock.core.wiring.lookup import find_parts
 
     if graph.find(name):
         found = (f"{name}.{ending}" for ending in ("windows", FILLING))

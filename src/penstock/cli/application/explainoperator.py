@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.operators import plan_of, written_by
 from penstock.core.graph.parts import Pipeline, Service
+from penstock.core.wiring.operators import plan_of, written_by
 
 __all__ = ["operator_facts", "operator_lines"]
 

@@ -34,7 +34,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 
 def _replay(session: Session) -> None:
-    from penstock.core.graph.lookup import find_parts
+    from penstock.core.wiring.lookup import find_parts
 
     (part,) = find_parts(session.application.graph, [session.arguments.part])
     if isinstance(part, Service):

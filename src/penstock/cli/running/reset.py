@@ -25,7 +25,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 
 def _reset(session: Session) -> None:
-    from penstock.core.graph.lookup import find_parts
+    from penstock.core.wiring.lookup import find_parts
     from penstock.services.reset import reset_service
 
     (part,) = find_parts(session.application.graph, [session.arguments.part])

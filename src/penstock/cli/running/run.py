@@ -67,7 +67,7 @@ def _run_until_stopped(session: Session) -> int:
     from penstock.backbone.site import Site
     from penstock.cli.engines import run_parts
     from penstock.cli.running.workers import plan_workers, run_workers
-    from penstock.core.graph.lookup import find_parts
+    from penstock.core.wiring.lookup import find_parts
 
     with stop_on_signals() as stop:
         # Before anything of the user's is loaded: whoever supervises may be gone at any time.

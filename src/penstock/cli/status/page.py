@@ -20,7 +20,7 @@ _JSON = "application/json"
 
 
 class StatusPage:
-    """Serves the status that ``told`` returns while the block runs; calls it once per request.
+    """Serves what ``read_status`` returns while the block runs; each request calls it once.
 
     Port 0 takes one that is free. ConfigurationError where the port is taken. ``hosts`` are further
     names that requests may use, besides those of this machine; ``note`` gets messages on trouble.
@@ -28,13 +28,13 @@ class StatusPage:
 
     def __init__(
         self,
-        told: Callable[[], RunStatus],
+        read_status: Callable[[], RunStatus],
         *,
         port: int,
         hosts: Collection[str] = (),
         note: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._told = told
+        self._read_status = read_status
         self._listening = _listen(port) if port else _listen_anywhere()
         self.port: int = self._listening.getsockname()[1]
         """Where it listens."""
@@ -62,11 +62,13 @@ class StatusPage:
 
     def _page(self, path: str) -> Answer:
         if path == "/metrics":
-            return Answer(HTTPStatus.OK, CONTENT_TYPE, prometheus_text(self._told()).encode())
+            return Answer(
+                HTTPStatus.OK, CONTENT_TYPE, prometheus_text(self._read_status()).encode()
+            )
         if path == "/status":
-            return Answer(HTTPStatus.OK, _JSON, encode_status(self._told()))
+            return Answer(HTTPStatus.OK, _JSON, encode_status(self._read_status()))
         if path == "/health":
-            status = self._told()
+            status = self._read_status()
             code = HTTPStatus.OK if status.healthy else HTTPStatus.SERVICE_UNAVAILABLE
             return Answer(code, _JSON, health(status))
         text = b"see /metrics, /health and /status\n"

@@ -115,7 +115,7 @@ class PageServer:
         self._hosts = frozenset(host.lower() for host in hosts)
         self._note = note
         self._open: dict[asyncio.Task[None], socket.socket] = {}
-        self._told = False
+        self._warned = False
         self._thread = threading.Thread(target=self._run, name="status-page", daemon=True)
 
     def __enter__(self) -> Self:
@@ -196,8 +196,8 @@ class PageServer:
             return _refusal(HTTPStatus.INTERNAL_SERVER_ERROR, text)
 
     def _tell(self, error: OSError) -> None:
-        if not self._told:
-            self._told = True
+        if not self._warned:
+            self._warned = True
             self._note(
                 f"the status page accepts no connections at the moment: {error.strerror or error}"
             )

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.lookup import find_parts
 from penstock.core.graph.parts import Part, Source
+from penstock.core.wiring.lookup import find_parts
 from penstock.errors import ConfigurationError
 
 __all__ = ["Plan", "Unit", "make_plan"]

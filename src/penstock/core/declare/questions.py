@@ -73,11 +73,13 @@ class DeclaresQuestions:
             return made
 
         asked = self._declared.record_type(name, record, place)
-        told = self._declared.record_type(f"{name}.answers", answers, place)
+        answer_type = self._declared.record_type(f"{name}.answers", answers, place)
         return Questions(
             name=name,
             stream=stream(name, asked, "key"),
-            answers=stream(f"{name}.answers", told, "key" if told.schema.key else "round_robin"),
+            answers=stream(
+                f"{name}.answers", answer_type, "key" if answer_type.schema.key else "round_robin"
+            ),
             timeout=given,
             place=place,
         )

@@ -16,9 +16,9 @@ from penstock.core.derived.selected import (
 from penstock.core.derived.steps import TextReader
 from penstock.core.expression import Expression
 from penstock.core.instants import MICROSECOND
-from penstock.core.operators.operator import Input, Rows, Shape
+from penstock.core.operators.operator import Input, RowLookup, Shape
 from penstock.core.options import UnreadableSpan, span_of
-from penstock.core.panes.bucket import Store
+from penstock.core.panes.store import Store
 from penstock.core.panes.watermark import WatermarkRule
 from penstock.core.records.record import RecordType
 from penstock.core.units import duration_text
@@ -136,7 +136,7 @@ class DeduplicatingPlan:
         store: Store,
         record: RecordType[Any],
         *,
-        broadcasts: Mapping[str, Rows],  # noqa: ARG002 - it looks nothing up
+        broadcasts: Mapping[str, RowLookup],  # noqa: ARG002 - it looks nothing up
     ) -> OnceMachine:
         """Return what does the work."""
         return OnceMachine(

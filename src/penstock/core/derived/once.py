@@ -20,14 +20,14 @@ from penstock.core.expression.values.plainvalues import to_plain
 from penstock.core.operators.eventtime import OperatorTime
 from penstock.core.operators.operator import (
     Arrival,
-    Given,
     Input,
     LateArrival,
+    MachineOutput,
     Refused,
     Result,
 )
-from penstock.core.panes.bucket import Store
 from penstock.core.panes.packing import decode, encode
+from penstock.core.panes.store import Store
 from penstock.core.panes.times import END, plus
 from penstock.core.panes.waiting import Waiting
 from penstock.core.records.schema import FieldType, ListOf, MapOf, Nested, Scalar
@@ -84,9 +84,11 @@ class OnceMachine:
         """The newest event time that was ever seen."""
         return self._time.newest
 
-    def take(self, arrivals: Sequence[Arrival], *, clock: int, limit: int | None = None) -> Given:
+    def take(
+        self, arrivals: Sequence[Arrival], *, clock: int, limit: int | None = None
+    ) -> MachineOutput:
         """Let through what has not come before."""
-        given, time = Given(), self._time
+        given, time = MachineOutput(), self._time
         self._moved = self._moved or bool(arrivals)
         for arrival in arrivals:
             if not time.believes(arrival, clock):
@@ -110,27 +112,29 @@ class OnceMachine:
             given.results += [Result("add", row, arrival.time) for row in passed]
             given.dropped += not passed
         self._forget(max(limit or 0, FORGOTTEN_AT_ONCE, len(arrivals)))
-        return self._told(given)
+        return self._with_time(given)
 
-    def more(self, limit: int | None = None) -> Given:  # noqa: ARG002 - nothing is due later
+    def more(self, limit: int | None = None) -> MachineOutput:  # noqa: ARG002 - nothing is due later
         """Return nothing."""
-        return self._told(Given())
+        return self._with_time(MachineOutput())
 
-    def advance(self, *, clock: int, told: int | None = None, limit: int | None = None) -> Given:
+    def advance(
+        self, *, clock: int, event_time: int | None = None, limit: int | None = None
+    ) -> MachineOutput:
         """Let event time move, and forget."""
         before = self._time.value
-        if told is None:
+        if event_time is None:
             self._time.look(clock)
         else:
-            self._time.tell(told, clock)
+            self._time.tell(event_time, clock)
             self._moved = True
         self._moved = self._moved or self._time.value != before
         self._forget(limit or FORGOTTEN_AT_ONCE)
-        return self._told(Given())
+        return self._with_time(MachineOutput())
 
-    def finish(self) -> Given:
+    def finish(self) -> MachineOutput:
         """Return nothing: nothing waits for event time."""
-        return self._told(Given())
+        return self._with_time(MachineOutput())
 
     def wakes(self) -> int | None:
         """Return None: what is forgotten later does no harm."""
@@ -195,7 +199,7 @@ class OnceMachine:
                     self._dirty.add(identity)
             most -= len(identities)
 
-    def _told(self, given: Given) -> Given:
+    def _with_time(self, given: MachineOutput) -> MachineOutput:
         given.watermark, given.newest = self._time.value, self._time.newest
         return given
 

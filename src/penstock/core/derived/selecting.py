@@ -10,15 +10,15 @@ from penstock.core.derived.compiled import compile_steps
 from penstock.core.derived.selected import ReadSelection, record_of_results
 from penstock.core.operators.operator import (
     Arrival,
-    Given,
     Input,
+    MachineOutput,
     Refused,
     Result,
-    Rows,
+    RowLookup,
     Shape,
 )
 from penstock.core.operators.stateless import StatelessMachine
-from penstock.core.panes.bucket import Store
+from penstock.core.panes.store import Store
 from penstock.core.records.record import RecordType
 from penstock.errors import DataError
 
@@ -52,7 +52,7 @@ class SelectingPlan:
         store: Store,  # noqa: ARG002 - it remembers nothing
         record: RecordType[Any],
         *,
-        broadcasts: Mapping[str, Rows],  # noqa: ARG002 - and looks nothing up
+        broadcasts: Mapping[str, RowLookup],  # noqa: ARG002 - and looks nothing up
     ) -> SelectingMachine:
         """Return what does the work."""
         return SelectingMachine(self, record)
@@ -93,9 +93,9 @@ class SelectingMachine(StatelessMachine):
         *,
         clock: int,  # noqa: ARG002 - time means nothing to it
         limit: int | None = None,  # noqa: ARG002 - nothing is due later
-    ) -> Given:
+    ) -> MachineOutput:
         """Give what the steps make of each record."""
-        given = Given()
+        given = MachineOutput()
         results, rows_of, tables = given.results, self._rows, self._tables
         for arrival in arrivals:
             number, record = arrival.input, arrival.record

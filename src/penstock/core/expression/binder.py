@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from itertools import islice
 
-from penstock.core.expression import syntax
 from penstock.core.expression.calls import FUNCTION_RULES, call_signature
 from penstock.core.expression.coercion import RuleError, cast, widen
 from penstock.core.expression.fault import Fault
 from penstock.core.expression.functions import CASTS, FUNCTIONS, OPERATORS
-from penstock.core.expression.literals import TYPES
+from penstock.core.expression.parsing import syntax
+from penstock.core.expression.parsing.literals import TYPES
 from penstock.core.expression.rules import OPERATOR_RULES, choose, comparison
 from penstock.core.expression.taken import (
     TAKEN_FUNCTIONS,

@@ -5,7 +5,7 @@ from typing import Any
 
 from penstock.core.expression.binder import Binder
 from penstock.core.expression.fault import Fault, FaultError, definition_error
-from penstock.core.expression.grammar import read
+from penstock.core.expression.parsing.grammar import read
 from penstock.core.expression.taken import StepRecords
 from penstock.core.expression.tree import Expression
 from penstock.core.records.schema import FieldType, Schema

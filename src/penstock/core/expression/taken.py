@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import get_args
 
-from penstock.core.expression import syntax
 from penstock.core.expression.coercion import RuleError, apply, cast, widen
+from penstock.core.expression.parsing import syntax
 from penstock.core.expression.tree import Node, Taken, TakenFunction
 from penstock.core.expression.types import (
     BIGINT,

@@ -24,15 +24,15 @@ from penstock.core.keyed.tablerows import TableRows
 from penstock.core.operators.inputs import input_of
 from penstock.core.operators.operator import (
     Arrival,
-    Given,
     Inner,
     Input,
+    MachineOutput,
     Result,
-    Rows,
+    RowLookup,
     Shape,
 )
 from penstock.core.operators.steady import SteadyMachine
-from penstock.core.panes.bucket import Store
+from penstock.core.panes.store import Store
 from penstock.core.records.made import made_record, type_name
 from penstock.core.records.record import RecordType
 from penstock.core.records.schema import Field, Nested, Scalar, Schema
@@ -112,7 +112,7 @@ class SubscriptionPlan:
         store: Store,
         record: RecordType[Any],
         *,
-        broadcasts: Mapping[str, Rows],  # noqa: ARG002 - it looks nothing up
+        broadcasts: Mapping[str, RowLookup],  # noqa: ARG002 - it looks nothing up
     ) -> SubscriptionMachine:
         """Return what does the work."""
         return SubscriptionMachine(self, store, record.cls)
@@ -145,7 +145,7 @@ class SubscriptionMachine(SteadyMachine):
         self._rows = TableRows(store, str, tag=b"k", history=plan.history)
         super().__init__(store, (self._rows,))
 
-    def handle(self, arrival: Arrival, given: Given) -> None:
+    def handle(self, arrival: Arrival, given: MachineOutput) -> None:
         """Take in a change of a row."""
         key, record, time = arrival.key, arrival.record, arrival.time
         if not self._rows.accepts(key, time):
@@ -248,7 +248,7 @@ class AnswerPlan:
         store: Store,
         record: RecordType[Any],
         *,
-        broadcasts: Mapping[str, Rows],  # noqa: ARG002 - it looks nothing up
+        broadcasts: Mapping[str, RowLookup],  # noqa: ARG002 - it looks nothing up
     ) -> AnswerMachine:
         """Return what does the work."""
         return AnswerMachine(self, store, record.cls)
@@ -280,7 +280,7 @@ class AnswerMachine(SteadyMachine):
         self._bags = Bag(store, tag=b"s")
         super().__init__(store, (self._rows, self._bags))
 
-    def handle(self, arrival: Arrival, given: Given) -> None:
+    def handle(self, arrival: Arrival, given: MachineOutput) -> None:
         """Take in who points where, or a change of a row."""
         if arrival.input == 0:
             self._subscribe(arrival, given)
@@ -298,7 +298,7 @@ class AnswerMachine(SteadyMachine):
         for each in self._bags.values(key):
             self._answer(each, key, row, (time, -1), given)
 
-    def _subscribe(self, arrival: Arrival, given: Given) -> None:
+    def _subscribe(self, arrival: Arrival, given: MachineOutput) -> None:
         asks = arrival.record
         if not asks.points:
             self._bags.remove(arrival.key, asks.row)
@@ -314,7 +314,7 @@ class AnswerMachine(SteadyMachine):
             self._answer(asks.row, arrival.key, found[1], at, given)
 
     def _answer(
-        self, to: str, of: bytes, row: Any | None, at: tuple[int, int], given: Given
+        self, to: str, of: bytes, row: Any | None, at: tuple[int, int], given: MachineOutput
     ) -> None:
         time, offset = at
         made = self._make(key=to, of=of.decode(), row=row, offset=offset, at=from_micros(time))

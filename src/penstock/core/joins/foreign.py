@@ -11,9 +11,9 @@ from penstock.core.instants import micros
 from penstock.core.joins.output import Output, deletion
 from penstock.core.joins.rekey import key_text, keyless
 from penstock.core.keyed.tablerows import TableRows
-from penstock.core.operators.operator import Arrival, Given, Result
+from penstock.core.operators.operator import Arrival, MachineOutput, Result
 from penstock.core.operators.steady import SteadyMachine
-from penstock.core.panes.bucket import Store
+from penstock.core.panes.store import Store
 from penstock.core.panes.times import BEGINNING
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class ForeignMachine(SteadyMachine):
         """Where the left table keeps versions: the latest time of each row."""
         super().__init__(store, (self._rows, self._times))
 
-    def handle(self, arrival: Arrival, given: Given) -> None:
+    def handle(self, arrival: Arrival, given: MachineOutput) -> None:
         """Take in a left row or an answer."""
         found = self._rows.row(arrival.key)
         held = _NOTHING if found is None else _held(found)
@@ -88,7 +88,7 @@ class ForeignMachine(SteadyMachine):
         elif now is not held:
             self._rows.put(arrival.key, now, now.time)
 
-    def _take_row(self, held: _Held, arrival: Arrival, given: Given) -> _Held:
+    def _take_row(self, held: _Held, arrival: Arrival, given: MachineOutput) -> _Held:
         row, time, offset = arrival.record, arrival.time, arrival.offset
         if row is not None and self._keeps is not None and not self._keeps(row):
             row = None
@@ -109,7 +109,7 @@ class ForeignMachine(SteadyMachine):
         # While nothing is known of a row that it points at now, the result before stays.
         return now if of is not None and answer is None else self._show(now, arrival, given)
 
-    def _take_answer(self, held: _Held, arrival: Arrival, given: Given) -> _Held:
+    def _take_answer(self, held: _Held, arrival: Arrival, given: MachineOutput) -> _Held:
         found = arrival.record
         answer = _Answer(found.of, micros(found.at), found.row, found.offset)
         if held.row is not None and held.of == answer.of:
@@ -122,7 +122,7 @@ class ForeignMachine(SteadyMachine):
             return held._replace(ahead=answer)
         return held
 
-    def _show(self, held: _Held, arrival: Arrival, given: Given) -> _Held:
+    def _show(self, held: _Held, arrival: Arrival, given: MachineOutput) -> _Held:
         """Give the result of a row and its answer, or delete the one that was there."""
         answer, at, right = held.answer, held.time, None
         if answer is not None:

@@ -18,9 +18,9 @@ from penstock.core.joins.rekey import key_text, keyless
 from penstock.core.keyed.tablerows import TableRows
 from penstock.core.keyed.wakes import Wakes
 from penstock.core.operators.eventtime import OperatorTime
-from penstock.core.operators.operator import Arrival, Given, Refused, Result, Rows
-from penstock.core.panes.bucket import Store
+from penstock.core.operators.operator import Arrival, MachineOutput, Refused, Result, RowLookup
 from penstock.core.panes.packing import decode, encode
+from penstock.core.panes.store import Store
 from penstock.core.panes.times import BEGINNING, END, NEVER
 from penstock.errors import DataError
 
@@ -107,9 +107,9 @@ class LookupMachine:
         *,
         clock: int,
         limit: int | None = None,  # noqa: ARG002 - what is due looks up what is there at that moment
-    ) -> Given:
+    ) -> MachineOutput:
         """Take what came in one moment; what is due looks the table up before what comes next."""
-        given = Given()
+        given = MachineOutput()
         self._clock = clock
         if self._versions or self._wait is not None:
             self._take_in_time(arrivals, clock, given)
@@ -118,24 +118,26 @@ class LookupMachine:
         given.watermark, given.newest = self._time.value, self._time.newest
         return given
 
-    def more(self, limit: int | None = None) -> Given:  # noqa: ARG002 - all of it
+    def more(self, limit: int | None = None) -> MachineOutput:  # noqa: ARG002 - all of it
         """Let the records that are due look the table up."""
-        given = Given(self._time.value, self._time.newest)
+        given = MachineOutput(self._time.value, self._time.newest)
         self._give_due(given)
         return given
 
-    def advance(self, *, clock: int, told: int | None = None, limit: int | None = None) -> Given:
-        """Let the clock move; ``told`` is an event time, as if each source had shown it."""
+    def advance(
+        self, *, clock: int, event_time: int | None = None, limit: int | None = None
+    ) -> MachineOutput:
+        """Let the clock move; ``event_time`` is an event time, as if each source had shown it."""
         self._clock = clock
-        if told is None:
+        if event_time is None:
             self._time.look(clock)
         else:
-            self._time.tell(told, clock)
+            self._time.tell(event_time, clock)
         given = self.more(limit)
         self._rows.sweep(self._since)
         return given
 
-    def finish(self) -> Given:
+    def finish(self) -> MachineOutput:
         """Let every record look the table up: the input is at its end."""
         self._time.finish()
         return self.more()
@@ -161,7 +163,9 @@ class LookupMachine:
         if len(self._waits) > most:
             self._waits = {name: self._waits[name] for name in self._fresh}
 
-    def _take_as_they_come(self, arrivals: Sequence[Arrival], clock: int, given: Given) -> None:
+    def _take_as_they_come(
+        self, arrivals: Sequence[Arrival], clock: int, given: MachineOutput
+    ) -> None:
         table, row_of, newest = self._table, self._rows.row, dict[str, Arrival]()
         read, keys_missing, outer = self._read, self._keyless, self._outer
         make, results = self._output.make, given.results
@@ -191,7 +195,7 @@ class LookupMachine:
         for arrival in newest.values():
             self._time.see(arrival, clock)
 
-    def _take_in_time(self, arrivals: Sequence[Arrival], clock: int, given: Given) -> None:
+    def _take_in_time(self, arrivals: Sequence[Arrival], clock: int, given: MachineOutput) -> None:
         for arrival in arrivals:
             if arrival.input == self._table:
                 self._put(arrival, given)
@@ -204,7 +208,7 @@ class LookupMachine:
                 self._look_up_each(arrival, given)
         self._rows.sweep(self._since)
 
-    def _put(self, arrival: Arrival, given: Given) -> None:
+    def _put(self, arrival: Arrival, given: MachineOutput) -> None:
         row = arrival.record
         try:
             if row is not None and self._keeps is not None and not self._keeps(row):
@@ -214,7 +218,7 @@ class LookupMachine:
             return
         self._rows.put(arrival.key, row, arrival.time, self._since)
 
-    def _look_up_each(self, arrival: Arrival, given: Given) -> None:
+    def _look_up_each(self, arrival: Arrival, given: MachineOutput) -> None:
         taken = False
         try:
             rows = (arrival.record,) if self._read is None else self._read(arrival.record)
@@ -232,7 +236,7 @@ class LookupMachine:
         if not taken:
             given.dropped += 1
 
-    def _look_up(self, key: bytes, record: Any, time: int, given: Given) -> None:
+    def _look_up(self, key: bytes, record: Any, time: int, given: MachineOutput) -> None:
         mark = self._mark
         if self._wait is not None and mark < time + self._wait:
             name = self._number.to_bytes(8, "big")
@@ -247,14 +251,14 @@ class LookupMachine:
             row = self._rows.row(key)
         self._give(record, row, time, given)
 
-    def _give(self, record: Any, row: Any | None, time: int, given: Given) -> None:
+    def _give(self, record: Any, row: Any | None, time: int, given: MachineOutput) -> None:
         if row is None and not self._outer:
             return
         made = self._output.make(record, row, time)
         if made is not None:
             given.results.append(Result("add", made, time))
 
-    def _give_due(self, given: Given) -> None:
+    def _give_due(self, given: MachineOutput) -> None:
         due: list[tuple[int, bytes, _Waits]] = []
         for _, name in self._due.due(self._mark):
             waits = self._waits.pop(name, None) or self._stored(name)
@@ -280,7 +284,7 @@ class WholeMachine:
 
     pending = False
 
-    def __init__(self, plan: JoinPlan, rows: Rows, output: Output) -> None:
+    def __init__(self, plan: JoinPlan, rows: RowLookup, output: Output) -> None:
         left, right = plan.sides
         self._time = OperatorTime(plan.inputs)
         self._read, self._keeps = left.rows(), right.rows()
@@ -304,9 +308,9 @@ class WholeMachine:
         *,
         clock: int,
         limit: int | None = None,  # noqa: ARG002 - nothing is due later
-    ) -> Given:
+    ) -> MachineOutput:
         """Give what each record makes with the row that it points at."""
-        given = Given()
+        given = MachineOutput()
         newest: dict[str, Arrival] = {}
         for arrival in arrivals:
             known = newest.get(arrival.source)
@@ -327,17 +331,19 @@ class WholeMachine:
         given.watermark, given.newest = self._time.value, self._time.newest
         return given
 
-    def more(self, limit: int | None = None) -> Given:  # noqa: ARG002 - nothing is due later
+    def more(self, limit: int | None = None) -> MachineOutput:  # noqa: ARG002 - nothing is due later
         """Return nothing."""
-        return Given(self._time.value, self._time.newest)
+        return MachineOutput(self._time.value, self._time.newest)
 
-    def advance(self, *, clock: int, told: int | None = None, limit: int | None = None) -> Given:
+    def advance(
+        self, *, clock: int, event_time: int | None = None, limit: int | None = None
+    ) -> MachineOutput:
         """Take note of a time."""
-        if told is not None:
-            self._time.tell(told, clock)
+        if event_time is not None:
+            self._time.tell(event_time, clock)
         return self.more(limit)
 
-    def finish(self) -> Given:
+    def finish(self) -> MachineOutput:
         """Return nothing: nothing waits."""
         self._time.finish()
         return self.more()
@@ -352,7 +358,7 @@ class WholeMachine:
     def trim(self, most: int) -> None:
         """Do nothing."""
 
-    def _join(self, record: Any, time: int, given: Given) -> bool:
+    def _join(self, record: Any, time: int, given: MachineOutput) -> bool:
         """Join one record; return False where it has no key and is dropped."""
         if self._keyless is not None and self._keyless(record):
             row = None

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.core.joins.output import Output, deletion
 from penstock.core.keyed.tablerows import TableRows, Version
-from penstock.core.operators.operator import Arrival, Given, Result
+from penstock.core.operators.operator import Arrival, MachineOutput, Result
 from penstock.core.operators.steady import SteadyMachine
-from penstock.core.panes.bucket import Store
+from penstock.core.panes.store import Store
 
 if TYPE_CHECKING:
     from penstock.core.joins.plan import JoinPlan
@@ -44,7 +44,7 @@ class PairsMachine(SteadyMachine):
         ]
         super().__init__(store, self._rows)
 
-    def handle(self, arrival: Arrival, given: Given) -> None:
+    def handle(self, arrival: Arrival, given: MachineOutput) -> None:
         """Give the row of results that a change makes, or its deletion."""
         key, time = arrival.key, arrival.time
         before = (self._rows[0].latest(key), self._rows[1].latest(key))

@@ -16,8 +16,8 @@ from penstock.core.joins.pairs import PairsMachine
 from penstock.core.joins.rekey import keyless
 from penstock.core.joins.spans import span_words
 from penstock.core.joins.streams import SideRule, StreamsMachine
-from penstock.core.operators.operator import Input, Machine, Rows, Shape
-from penstock.core.panes.bucket import Store
+from penstock.core.operators.operator import Input, Machine, RowLookup, Shape
+from penstock.core.panes.store import Store
 from penstock.core.records.made import made_record
 from penstock.core.records.record import RecordType
 from penstock.core.records.schema import Schema
@@ -88,7 +88,7 @@ class JoinPlan:
         return self.output.record(name, shape)
 
     def machine(
-        self, store: Store, record: RecordType[Any], *, broadcasts: Mapping[str, Rows]
+        self, store: Store, record: RecordType[Any], *, broadcasts: Mapping[str, RowLookup]
     ) -> Machine:
         """Return what does the work.
 

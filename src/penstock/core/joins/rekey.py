@@ -17,15 +17,15 @@ from penstock.core.expression.values.times import from_micros
 from penstock.core.operators.inputs import input_of
 from penstock.core.operators.operator import (
     Arrival,
-    Given,
     Input,
+    MachineOutput,
     Refused,
     Result,
-    Rows,
+    RowLookup,
     Shape,
 )
 from penstock.core.operators.stateless import StatelessMachine
-from penstock.core.panes.bucket import Store
+from penstock.core.panes.store import Store
 from penstock.core.panes.watermark import WatermarkRule
 from penstock.core.records.codec import key_encoder
 from penstock.core.records.made import made_record, type_name
@@ -125,7 +125,7 @@ class RekeyPlan:
         store: Store,  # noqa: ARG002 - it remembers nothing
         record: RecordType[Any],
         *,
-        broadcasts: Mapping[str, Rows],  # noqa: ARG002 - and looks nothing up
+        broadcasts: Mapping[str, RowLookup],  # noqa: ARG002 - and looks nothing up
     ) -> RekeyMachine:
         """Return what does the work."""
         return RekeyMachine(self, record)
@@ -159,9 +159,9 @@ class RekeyMachine(StatelessMachine):
         *,
         clock: int,  # noqa: ARG002 - time means nothing to it
         limit: int | None = None,  # noqa: ARG002 - nothing is due later
-    ) -> Given:
+    ) -> MachineOutput:
         """Give each record with its key."""
-        given = Given()
+        given = MachineOutput()
         none = self._keyless
         for arrival in arrivals:
             if arrival.record is None:

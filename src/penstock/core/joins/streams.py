@@ -22,9 +22,16 @@ from penstock.core.joins.output import Output
 from penstock.core.keyed.rows import ALONE, ANSWERED, MATCHED, Row, RowCodec, SideRows
 from penstock.core.keyed.wakes import Wakes
 from penstock.core.operators.eventtime import OperatorTime
-from penstock.core.operators.operator import Arrival, Given, Input, LateArrival, Refused, Result
-from penstock.core.panes.bucket import Store
+from penstock.core.operators.operator import (
+    Arrival,
+    Input,
+    LateArrival,
+    MachineOutput,
+    Refused,
+    Result,
+)
 from penstock.core.panes.packing import decode, encode
+from penstock.core.panes.store import Store
 from penstock.core.panes.times import BEGINNING, END, NEVER
 from penstock.errors import DataError
 
@@ -151,9 +158,11 @@ class StreamsMachine:
             return BEGINNING
         return self._time.value
 
-    def take(self, arrivals: Sequence[Arrival], *, clock: int, limit: int | None = None) -> Given:
+    def take(
+        self, arrivals: Sequence[Arrival], *, clock: int, limit: int | None = None
+    ) -> MachineOutput:
         """Take what came in one moment, then give what is due."""
-        given = Given()
+        given = MachineOutput()
         self._clock = clock
         feeds, see, time = self._feeds, self._time.see, self._time
         before = BEGINNING if self._finished else time.look(clock)
@@ -177,22 +186,24 @@ class StreamsMachine:
         given.watermark, given.newest = time.value, time.newest
         return given
 
-    def more(self, limit: int | None = None) -> Given:
+    def more(self, limit: int | None = None) -> MachineOutput:
         """Go on with what is due, about so many keys."""
-        given = Given(self._time.value, self._time.newest)
+        given = MachineOutput(self._time.value, self._time.newest)
         self._give_due(given, limit)
         return given
 
-    def advance(self, *, clock: int, told: int | None = None, limit: int | None = None) -> Given:
-        """Let the clock move; ``told`` is an event time, as if each source had shown it."""
+    def advance(
+        self, *, clock: int, event_time: int | None = None, limit: int | None = None
+    ) -> MachineOutput:
+        """Let the clock move; ``event_time`` is an event time, as if each source had shown it."""
         self._clock = clock
-        if told is None:
+        if event_time is None:
             self._time.look(clock)
         else:
-            self._time.tell(told, clock)
+            self._time.tell(event_time, clock)
         return self.more(limit)
 
-    def finish(self) -> Given:
+    def finish(self) -> MachineOutput:
         """Give everything that waits: the input is at its end."""
         self._time.finish()
         return self.more()
@@ -217,7 +228,7 @@ class StreamsMachine:
         if len(self._keys) > most:
             self._keys = {key: self._keys[key] for key in self._dirty}
 
-    def _take(self, arrival: Arrival, number: int, mark: int, given: Given) -> bool:
+    def _take(self, arrival: Arrival, number: int, mark: int, given: MachineOutput) -> bool:
         """Take a record of one side; return False where it was dropped."""
         side = self._sides[number]
         time, taken = arrival.time, False
@@ -240,7 +251,9 @@ class StreamsMachine:
             return True
         return taken
 
-    def _join(self, arrival: Arrival, number: int, record: Any, mark: int, given: Given) -> None:
+    def _join(
+        self, arrival: Arrival, number: int, record: Any, mark: int, given: MachineOutput
+    ) -> None:
         key, time = arrival.key, arrival.time
         side, other = self._sides[number], self._sides[1 - number]
         held = self._keys.get(key) or self._load(key)
@@ -275,7 +288,9 @@ class StreamsMachine:
             held.listed = wakes
             self._wakes.add(wakes, key)
 
-    def _match(self, held: SideRows, number: int, partners: Sequence[Row], given: Given) -> None:
+    def _match(
+        self, held: SideRows, number: int, partners: Sequence[Row], given: MachineOutput
+    ) -> None:
         """Note that rows have met a partner; what was given for them without one is withdrawn."""
         for row in partners:
             if row.state == ANSWERED:
@@ -284,7 +299,7 @@ class StreamsMachine:
                 held.mark(row, MATCHED)
 
     def _pairs(
-        self, number: int, record: Any, time: int, partners: Sequence[Row], given: Given
+        self, number: int, record: Any, time: int, partners: Sequence[Row], given: MachineOutput
     ) -> None:
         make, results = self._output.make, given.results
         for row in partners:
@@ -293,19 +308,19 @@ class StreamsMachine:
             if made is not None:
                 results.append(Result("add", made, at))
 
-    def _answer(self, number: int, record: Any, time: int, given: Given) -> None:
+    def _answer(self, number: int, record: Any, time: int, given: MachineOutput) -> None:
         left, right = (record, None) if number == 0 else (None, record)
         made = self._output.make(left, right, time)
         if made is not None:
             given.results.append(Result("add", made, time))
 
-    def _withdraw(self, number: int, record: Any, time: int, given: Given) -> None:
+    def _withdraw(self, number: int, record: Any, time: int, given: MachineOutput) -> None:
         left, right = (record, None) if number == 0 else (None, record)
         taken_back = self._output.withdrawal(left, right, time)
         if taken_back is not None:
             given.results.append(taken_back)
 
-    def _give_due(self, given: Given, limit: int | None) -> int | None:
+    def _give_due(self, given: MachineOutput, limit: int | None) -> int | None:
         """Answer rows whose windows have closed; return how many keys may still be looked at."""
         mark = self._mark
         if limit is not None and limit <= 0:
@@ -319,13 +334,13 @@ class StreamsMachine:
         self._answer_all(due, given)
         return None if limit is None else limit - len(keys)
 
-    def _catch_up(self, key: bytes, held: _Key, mark: int, given: Given) -> None:
+    def _catch_up(self, key: bytes, held: _Key, mark: int, given: MachineOutput) -> None:
         """Do first what was due for a key before the row that came."""
         due: list[_Alone] = []
         self._close(key, held, mark, due)
         self._answer_all(due, given)
 
-    def _answer_all(self, due: list[_Alone], given: Given) -> None:
+    def _answer_all(self, due: list[_Alone], given: MachineOutput) -> None:
         due.sort(key=_in_order)
         for _, _, number, row in due:
             self._answer(number, row.record, row.time, given)

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from zlib import crc32
 
-from penstock.core.panes.bucket import Store
 from penstock.core.panes.packing import decode, encode
+from penstock.core.panes.store import Store
 
 __all__ = ["Bag"]
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from penstock.core.panes.bucket import Store
+from penstock.core.panes.store import Store
 
 __all__ = ["ALONE", "ANSWERED", "MATCHED", "Row", "RowCodec", "SideRows"]
 

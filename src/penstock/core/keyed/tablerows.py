@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.core.panes.bucket import Store
+from penstock.core.panes.store import Store
 from penstock.core.panes.times import BEGINNING, NEVER
 from penstock.core.panes.waiting import Waiting
 

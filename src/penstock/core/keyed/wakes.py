@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from penstock.core.panes.bucket import Store
 from penstock.core.panes.packing import decode, encode
+from penstock.core.panes.store import Store
 from penstock.core.panes.times import BEGINNING, NEVER
 from penstock.core.panes.waiting import SLOT, Waiting
 

@@ -21,7 +21,7 @@ from penstock.core.expression.values.plainvalues import from_plain, to_plain
 from penstock.core.expression.values.times import from_micros
 from penstock.core.instants import LAST_MICROS
 from penstock.core.operators.eventtime import OperatorTime
-from penstock.core.operators.operator import Arrival, Given, LateArrival, Refused, Result
+from penstock.core.operators.operator import Arrival, LateArrival, MachineOutput, Refused, Result
 from penstock.core.panes.packing import decode, encode
 from penstock.core.panes.waiting import Waiting
 from penstock.core.records.record import RecordType
@@ -29,7 +29,7 @@ from penstock.errors import DataError
 
 if TYPE_CHECKING:
     from penstock.core.lifecycles.plan import LifeCyclePlan, ReadMove
-    from penstock.core.panes.bucket import Store
+    from penstock.core.panes.store import Store
 
 __all__ = ["DUE_AT_ONCE", "TIME_OUT", "LifeMachine"]
 
@@ -109,9 +109,11 @@ class LifeMachine:
         """Whether there are keys whose time may be out."""
         return self._waiting.is_due(self._time.value)
 
-    def take(self, arrivals: Sequence[Arrival], *, clock: int, limit: int | None = None) -> Given:
+    def take(
+        self, arrivals: Sequence[Arrival], *, clock: int, limit: int | None = None
+    ) -> MachineOutput:
         """Let records move their keys, then those whose time is out."""
-        given, self._clock = Given(), clock
+        given, self._clock = MachineOutput(), clock
         self._moved = self._moved or bool(arrivals)
         for arrival in arrivals:
             if not self._time.believes(arrival, clock):
@@ -127,28 +129,30 @@ class LifeMachine:
                 given.refused.append(Refused(arrival, error))
         return self._give_due(given, limit)
 
-    def more(self, limit: int | None = None) -> Given:
+    def more(self, limit: int | None = None) -> MachineOutput:
         """Go on with keys whose time is out."""
-        return self._give_due(Given(), limit)
+        return self._give_due(MachineOutput(), limit)
 
-    def advance(self, *, clock: int, told: int | None = None, limit: int | None = None) -> Given:
+    def advance(
+        self, *, clock: int, event_time: int | None = None, limit: int | None = None
+    ) -> MachineOutput:
         """Let event time move."""
         before, self._clock = self._time.value, clock
-        if told is None:
+        if event_time is None:
             self._time.look(clock)
         else:
-            self._time.tell(told, clock)
+            self._time.tell(event_time, clock)
             self._moved = True
         self._moved = self._moved or self._time.value != before
-        return self._give_due(Given(), limit)
+        return self._give_due(MachineOutput(), limit)
 
-    def finish(self) -> Given:
+    def finish(self) -> MachineOutput:
         """Give the time-outs up to the newest event time: the input is at its end."""
-        given, newest = Given(), self._time.newest
+        given, newest = MachineOutput(), self._time.newest
         if newest is not None:
             while self._give_some(given, newest):
                 pass
-        return self._told(given)
+        return self._with_time(given)
 
     def wakes(self) -> int | None:
         """Return when event time may reach a time-out without a record."""
@@ -177,7 +181,7 @@ class LifeMachine:
         if len(self._lives) > most:
             self._lives = {key: self._lives[key] for key in self._dirty}
 
-    def _handle(self, arrival: Arrival, given: Given) -> None:
+    def _handle(self, arrival: Arrival, given: MachineOutput) -> None:
         at = from_micros(arrival.time)
         if at is None:
             text = f"its event time {arrival.time} is not in the years 1 to 9999"
@@ -216,7 +220,9 @@ class LifeMachine:
             wanted = asked.target
         return None, None if wanted == state else wanted
 
-    def _move(self, key: bytes, life: _Life, to: tuple[str, int, str], given: Given) -> None:
+    def _move(
+        self, key: bytes, life: _Life, to: tuple[str, int, str], given: MachineOutput
+    ) -> None:
         """Let a key move to a state, at a time, for a cause."""
         before, (target, time, cause) = life.state, to
         self._enter(key, life, target, time)
@@ -243,18 +249,18 @@ class LifeMachine:
         due = None if timeout is None else life.since + timeout[0]
         return None if due is None or due > LAST_MICROS else due
 
-    def _time_out(self, key: bytes, life: _Life, until: int, given: Given) -> None:
+    def _time_out(self, key: bytes, life: _Life, until: int, given: MachineOutput) -> None:
         """Let states end whose time is out by a moment; time alone never goes round."""
         while (due := self._due(life)) is not None and due <= until:
             self._move(key, life, (self._timeouts[life.state][1], due, TIME_OUT), given)
 
-    def _give_due(self, given: Given, limit: int | None) -> Given:
+    def _give_due(self, given: MachineOutput, limit: int | None) -> MachineOutput:
         most = max(limit or 0, DUE_AT_ONCE)
         while most > 0 and (count := self._give_some(given, self._time.value)):
             most -= count
-        return self._told(given)
+        return self._with_time(given)
 
-    def _give_some(self, given: Given, until: int) -> int:
+    def _give_some(self, given: MachineOutput, until: int) -> int:
         """Let some keys move whose time is out by a moment; return how many were looked at."""
         keys = self._waiting.due(until)
         for key in keys:
@@ -293,7 +299,7 @@ class LifeMachine:
         before: str,
         time: int,
         cause: str,
-        given: Given,
+        given: MachineOutput,
         *,
         wanted: str | None = None,
     ) -> None:
@@ -311,7 +317,7 @@ class LifeMachine:
             said |= {name: value(change) for name, value in entries}
         given.results.append(Result("add", self._make(**said), time))
 
-    def _told(self, given: Given) -> Given:
+    def _with_time(self, given: MachineOutput) -> MachineOutput:
         given.watermark, given.newest = self._time.value, self._time.newest
         return given
 

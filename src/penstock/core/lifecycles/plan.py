@@ -13,8 +13,8 @@ from penstock.core.lifecycles.lifecycle import LifeCycle, Move
 from penstock.core.lifecycles.machine import LifeMachine
 from penstock.core.lifecycles.soundness import soundness_problems
 from penstock.core.operators.inputs import input_of
-from penstock.core.operators.operator import Input, Rows, Shape
-from penstock.core.panes.bucket import Store
+from penstock.core.operators.operator import Input, RowLookup, Shape
+from penstock.core.panes.store import Store
 from penstock.core.panes.watermark import WatermarkRule
 from penstock.core.place import declare_first, label
 from penstock.core.records.made import made_record, type_name
@@ -74,7 +74,7 @@ class LifeCyclePlan:
         store: Store,
         record: RecordType[Any],
         *,
-        broadcasts: Mapping[str, Rows],  # noqa: ARG002 - it looks nothing up
+        broadcasts: Mapping[str, RowLookup],  # noqa: ARG002 - it looks nothing up
     ) -> LifeMachine:
         """Return what does the work."""
         return LifeMachine(self, store=store, record=record)

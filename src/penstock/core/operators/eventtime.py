@@ -96,15 +96,15 @@ class OperatorTime:
             self.value = reached
         return self.value
 
-    def tell(self, told: int, clock: int) -> int:
+    def tell(self, event_time: int, clock: int) -> int:
         """Take note of an event time as if each source had shown it; return the watermark then."""
         self._settle()
         self._begin(clock)
         for mark in self._marks.values():
             for name in list(mark.sources) or [""]:
                 if mark.sources or mark.rule.follows == "newest":
-                    mark.see(name, told, clock)
-        behind = [told - mark.rule.disorder for mark in self._heard]
+                    mark.see(name, event_time, clock)
+        behind = [event_time - mark.rule.disorder for mark in self._heard]
         self.value = max(self.value, min(behind, default=BEGINNING))
         return self.look(clock)
 

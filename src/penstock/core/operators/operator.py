@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
-from penstock.core.panes.bucket import Store
+from penstock.core.panes.store import Store
 from penstock.core.panes.times import BEGINNING
 from penstock.core.panes.watermark import WatermarkRule
 from penstock.core.records.record import RecordType
@@ -30,18 +30,18 @@ from penstock.errors import DataError, Place, Problem
 
 __all__ = [
     "Arrival",
-    "Change",
-    "Given",
     "Inner",
     "Input",
     "InputKind",
     "LateArrival",
     "Machine",
+    "MachineOutput",
     "Operator",
     "Plan",
     "Refused",
     "Result",
-    "Rows",
+    "ResultKind",
+    "RowLookup",
     "Shape",
     "is_operator",
 ]
@@ -52,7 +52,7 @@ InputKind = Literal["stream", "table", "broadcast"]
 Shape = Literal["stream", "table"]
 """What takes the results."""
 
-Change = Literal["add", "withdraw", "delete"]
+ResultKind = Literal["add", "withdraw", "delete"]
 """What a result does: it is new, takes an earlier one back, or deletes the row of its key."""
 
 
@@ -90,7 +90,7 @@ class Arrival(NamedTuple):
 class Result(NamedTuple):
     """A record on its way out of a machine."""
 
-    change: Change
+    change: ResultKind
     record: Any
     """Of the type that the plan gives; of a deletion the key fields suffice."""
     time: int
@@ -116,7 +116,7 @@ class Refused(NamedTuple):
 
 
 @dataclass(slots=True)
-class Given:
+class MachineOutput:
     """What a machine gave in one moment, in the order in which it is to be written."""
 
     watermark: int = BEGINNING
@@ -131,7 +131,7 @@ class Given:
     """Further facts to add up, by their names in words."""
 
 
-class Rows(Protocol):
+class RowLookup(Protocol):
     """The rows of a broadcast table as they are now."""
 
     def get(self, key: bytes) -> Any | None:
@@ -157,20 +157,24 @@ class Machine(Protocol):
     def pending(self) -> bool:
         """Whether results are due that ``more`` has not given yet."""
 
-    def take(self, arrivals: Sequence[Arrival], *, clock: int, limit: int | None = None) -> Given:
+    def take(
+        self, arrivals: Sequence[Arrival], *, clock: int, limit: int | None = None
+    ) -> MachineOutput:
         """Take what came in one moment, in this order, then give about ``limit`` of what is due.
 
         Call ``more`` until nothing is pending before the next moment is taken. A DataError that a
         record makes an expression raise is among ``refused``; the others are taken.
         """
 
-    def more(self, limit: int | None = None) -> Given:
+    def more(self, limit: int | None = None) -> MachineOutput:
         """Go on with what is due, about so many keys."""
 
-    def advance(self, *, clock: int, told: int | None = None, limit: int | None = None) -> Given:
-        """Let the clock move; ``told`` is an event time, as if each source had shown it."""
+    def advance(
+        self, *, clock: int, event_time: int | None = None, limit: int | None = None
+    ) -> MachineOutput:
+        """Let the clock move; ``event_time`` is an event time, as if each source had shown it."""
 
-    def finish(self) -> Given:
+    def finish(self) -> MachineOutput:
         """Give everything that waits for event time: the input is at its end."""
 
     def wakes(self) -> int | None:
@@ -198,7 +202,7 @@ class Plan(Protocol):
         """Return the type of its results, for a stream or table of this name."""
 
     def machine(
-        self, store: Store, record: RecordType[Any], *, broadcasts: Mapping[str, Rows]
+        self, store: Store, record: RecordType[Any], *, broadcasts: Mapping[str, RowLookup]
     ) -> Machine:
         """Return what does the work, with its state in a store; its results are of this type.
 

@@ -1,6 +1,6 @@
 """A machine that remembers nothing: each arrival gives at once all that it ever will."""
 
-from penstock.core.operators.operator import Given
+from penstock.core.operators.operator import MachineOutput
 from penstock.core.panes.times import BEGINNING
 
 __all__ = ["StatelessMachine"]
@@ -13,23 +13,23 @@ class StatelessMachine:
     newest: int | None = None
     pending = False
 
-    def more(self, limit: int | None = None) -> Given:  # noqa: ARG002 - nothing is due later
+    def more(self, limit: int | None = None) -> MachineOutput:  # noqa: ARG002 - nothing is due later
         """Return nothing."""
-        return Given()
+        return MachineOutput()
 
     def advance(
         self,
         *,
         clock: int,  # noqa: ARG002 - time means nothing to it
-        told: int | None = None,  # noqa: ARG002
+        event_time: int | None = None,  # noqa: ARG002
         limit: int | None = None,  # noqa: ARG002
-    ) -> Given:
+    ) -> MachineOutput:
         """Return nothing."""
-        return Given()
+        return MachineOutput()
 
-    def finish(self) -> Given:
+    def finish(self) -> MachineOutput:
         """Return nothing."""
-        return Given()
+        return MachineOutput()
 
     def wakes(self) -> int | None:
         """Return None: nothing waits."""

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from penstock.core.operators.operator import Arrival, Given, Refused
-from penstock.core.panes.bucket import Store
+from penstock.core.operators.operator import Arrival, MachineOutput, Refused
 from penstock.core.panes.packing import decode, encode
+from penstock.core.panes.store import Store
 from penstock.core.panes.times import BEGINNING
 from penstock.errors import DataError
 
@@ -56,7 +56,7 @@ class SteadyMachine:
         """The newest event time that was ever seen."""
         return self._newest if self._newest > BEGINNING else None
 
-    def handle(self, arrival: Arrival, given: Given) -> None:
+    def handle(self, arrival: Arrival, given: MachineOutput) -> None:
         """Take one arrival; a DataError refuses it."""
         raise NotImplementedError
 
@@ -66,9 +66,9 @@ class SteadyMachine:
         *,
         clock: int,  # noqa: ARG002 - nothing waits for it
         limit: int | None = None,  # noqa: ARG002 - nothing is due later
-    ) -> Given:
+    ) -> MachineOutput:
         """Take what came in one moment."""
-        given = Given()
+        given = MachineOutput()
         for arrival in arrivals:
             self._newest = max(self._newest, arrival.time)
             try:
@@ -80,21 +80,21 @@ class SteadyMachine:
         given.newest = self.newest
         return given
 
-    def more(self, limit: int | None = None) -> Given:  # noqa: ARG002 - nothing is due later
+    def more(self, limit: int | None = None) -> MachineOutput:  # noqa: ARG002 - nothing is due later
         """Return nothing."""
-        return Given(newest=self.newest)
+        return MachineOutput(newest=self.newest)
 
     def advance(
         self,
         *,
         clock: int,  # noqa: ARG002 - nothing waits for it
-        told: int | None = None,  # noqa: ARG002
+        event_time: int | None = None,  # noqa: ARG002
         limit: int | None = None,
-    ) -> Given:
+    ) -> MachineOutput:
         """Return nothing."""
         return self.more(limit)
 
-    def finish(self) -> Given:
+    def finish(self) -> MachineOutput:
         """Return nothing: nothing waits."""
         return self.more()
 

@@ -15,18 +15,19 @@ many keys are due at once, they can be given in slices, with a flush and a resta
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from penstock.core.panes.arrivals import Ahead, Arrivals
 from penstock.core.panes.machine import KeyState, Outcome, PaneMachine, WindowState
 from penstock.core.panes.packing import decode, encode, pack, unpack
 from penstock.core.panes.pane import LateElement, Pane
+from penstock.core.panes.store import Store
 from penstock.core.panes.times import END, NEVER, At
 from penstock.core.panes.waiting import Waiting
 from penstock.core.panes.watermark import SourceTime, Watermark, WatermarkRule
 from penstock.core.panes.windows import Window
 
-__all__ = ["GROUP_PREFIX", "Bucket", "BucketOutput", "MemoryStore", "Store", "windows_of"]
+__all__ = ["GROUP_PREFIX", "Bucket", "BucketOutput", "windows_of"]
 
 T = TypeVar("T")
 
@@ -35,31 +36,6 @@ GROUP_PREFIX = b"k"
 """What the record of a key begins with in the store."""
 _VERSION = 1
 _NOWHERE = At(NEVER, NEVER)
-
-
-class Store(Protocol):
-    """Where a bucket's records are: bytes to bytes."""
-
-    def get(self, key: bytes) -> bytes | None:
-        """Return a record, or None."""
-
-    def put(self, key: bytes, value: bytes) -> None:
-        """Write a record."""
-
-    def delete(self, key: bytes) -> None:
-        """Delete a record that may be there."""
-
-
-class MemoryStore(dict[bytes, bytes]):
-    """A store that lives as long as its process."""
-
-    def put(self, key: bytes, value: bytes) -> None:
-        """Write a record."""
-        self[key] = value
-
-    def delete(self, key: bytes) -> None:
-        """Delete a record that may be there."""
-        self.pop(key, None)
 
 
 @dataclass(slots=True)

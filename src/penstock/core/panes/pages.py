@@ -8,8 +8,8 @@ read for it (linear hashing).
 
 from zlib import crc32
 
-from penstock.core.panes.bucket import Store
 from penstock.core.panes.packing import decode, encode
+from penstock.core.panes.store import Store
 
 __all__ = ["KEYS_ON_A_PAGE", "PagedStore"]
 

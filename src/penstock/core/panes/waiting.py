@@ -9,13 +9,10 @@ so a key is read a few times before its moment, not each time that the watermark
 
 from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING
 
 from penstock.core.panes.packing import decode, encode
+from penstock.core.panes.store import Store
 from penstock.core.panes.times import BEGINNING, NEVER
-
-if TYPE_CHECKING:
-    from penstock.core.panes.bucket import Store
 
 __all__ = ["CHUNK_KEYS", "SLOT", "SLOTS_OF_A_WIDTH", "Waiting"]
 
@@ -35,7 +32,7 @@ Row = tuple[int, bytes]
 class Waiting:
     """The keys that wait for one kind of time, the watermark or the clock."""
 
-    def __init__(self, kind: str, store: "Store") -> None:
+    def __init__(self, kind: str, store: Store) -> None:
         self._kind = kind
         self._store = store
         self._chunks: dict[int, int] = {}

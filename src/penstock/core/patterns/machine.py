@@ -16,12 +16,12 @@ from typing import Any
 
 from penstock.core.instants import micros
 from penstock.core.operators.eventtime import OperatorTime
-from penstock.core.operators.operator import Arrival, Given, LateArrival, Refused
-from penstock.core.panes.bucket import Store
+from penstock.core.operators.operator import Arrival, LateArrival, MachineOutput, Refused
 from penstock.core.panes.packing import decode, encode
+from penstock.core.panes.store import Store
 from penstock.core.panes.times import NEVER
 from penstock.core.panes.waiting import Waiting
-from penstock.core.patterns.keys import Found, Key, Matching
+from penstock.core.patterns.matches.keys import Found, Key, Matching
 from penstock.core.patterns.plan import PatternPlan
 from penstock.core.patterns.results import ResultMaker
 from penstock.core.records.record import RecordType
@@ -76,9 +76,11 @@ class PatternMachine:
         """Whether keys are due that ``more`` has not given yet."""
         return self._waiting.is_due(self._time.value)
 
-    def take(self, arrivals: Sequence[Arrival], *, clock: int, limit: int | None = None) -> Given:
+    def take(
+        self, arrivals: Sequence[Arrival], *, clock: int, limit: int | None = None
+    ) -> MachineOutput:
         """Take what came in one moment, then give about ``limit`` of what is due."""
-        given = Given()
+        given = MachineOutput()
         clock = self._clock = max(self._clock, clock)
         time, lateness, add = self._time, self._lateness, self._matching.add
         see, key_of = time.see, self._key_of
@@ -105,23 +107,25 @@ class PatternMachine:
             self._go_on(name, key, found)
         return self._give(given, found, limit)
 
-    def more(self, limit: int | None = None) -> Given:
+    def more(self, limit: int | None = None) -> MachineOutput:
         """Go on with what is due, about so many keys."""
-        return self._give(Given(), Found(), limit)
+        return self._give(MachineOutput(), Found(), limit)
 
-    def advance(self, *, clock: int, told: int | None = None, limit: int | None = None) -> Given:
-        """Let the clock move; ``told`` is an event time, as if each source had shown it."""
+    def advance(
+        self, *, clock: int, event_time: int | None = None, limit: int | None = None
+    ) -> MachineOutput:
+        """Let the clock move; ``event_time`` is an event time, as if each source had shown it."""
         clock = self._clock = max(self._clock, clock)
-        if told is None:
+        if event_time is None:
             self._time.look(clock)
         else:
-            self._time.tell(told, clock)
-        return self._give(Given(), Found(), limit)
+            self._time.tell(event_time, clock)
+        return self._give(MachineOutput(), Found(), limit)
 
-    def finish(self) -> Given:
+    def finish(self) -> MachineOutput:
         """Give everything that waits for event time: the input is at its end."""
         self._time.finish()
-        return self._give(Given(), Found(), None)
+        return self._give(MachineOutput(), Found(), None)
 
     def wakes(self) -> int | None:
         """Return the clock from which on there is work without arrivals; None: never."""
@@ -157,7 +161,7 @@ class PatternMachine:
             self._keys[name] = key
         return key
 
-    def _give(self, given: Given, found: Found, limit: int | None) -> Given:
+    def _give(self, given: MachineOutput, found: Found, limit: int | None) -> MachineOutput:
         """Go on with keys that are due, and say how far event time is."""
         looked_at = 0
         watermark = self._time.value

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from penstock.core.expression.tree import Expression, Taken
 from penstock.core.instants import MICROSECOND
-from penstock.core.operators.operator import Input, Machine, Plan, Rows, Shape
+from penstock.core.operators.operator import Input, Machine, Plan, RowLookup, Shape
 from penstock.core.patterns.steps import Contiguity
 from penstock.core.records.schema import Field
 from penstock.core.units import duration_text
 
 if TYPE_CHECKING:
-    from penstock.core.panes.bucket import Store
+    from penstock.core.panes.store import Store
     from penstock.core.records.record import RecordType
 
 __all__ = ["AnyPart", "Body", "Part", "PatternPlan", "Skipping", "Taker", "takers_of"]
@@ -108,7 +108,7 @@ class PatternPlan:
         store: Store,
         record: RecordType[Any],
         *,
-        broadcasts: Mapping[str, Rows],  # noqa: ARG002 - it looks nothing up
+        broadcasts: Mapping[str, RowLookup],  # noqa: ARG002 - it looks nothing up
     ) -> Machine:
         """Return what finds the matches; a pattern reads no broadcast tables."""
         from penstock.core.patterns.machine import PatternMachine

@@ -15,9 +15,9 @@ from typing import Any, Literal
 from penstock.core.expression import compile_step
 from penstock.core.expression.tree import Field, Taken, walk
 from penstock.core.instants import FIRST_MICROS, LAST_MICROS, instant
-from penstock.core.operators.operator import Change, Result, Shape
-from penstock.core.patterns.begun import Link, Match
-from penstock.core.patterns.conditions import Fold, fold
+from penstock.core.operators.operator import Result, ResultKind, Shape
+from penstock.core.patterns.matches.begun import Link, Match
+from penstock.core.patterns.matches.conditions import Fold, fold
 from penstock.core.patterns.plan import PatternPlan, Taker
 from penstock.core.records.annotations import HINTS, SCHEMA_ATTRIBUTE
 from penstock.core.records.record import RecordType, record, record_type
@@ -120,7 +120,7 @@ class ResultMaker:
             self._fields.append((name, compile_step(expression, asked)))
         self._fold: Fold = fold(asked, plan)
 
-    def result(self, match: Match, change: Change = "add") -> Result:
+    def result(self, match: Match, change: ResultKind = "add") -> Result:
         """Return the record of a match; DataError: a field of it cannot be computed."""
         path, plan = match.path(), self._plan
         first = path[0].event.record

@@ -9,11 +9,11 @@ __all__ = ["health"]
 
 def health(status: RunStatus) -> bytes:
     """Return as JSON whether everything runs as it should, and where not, why."""
-    told = {
+    document = {
         "healthy": status.healthy,
         "parts": [
             {"process": each.process, "part": each.part, "state": each.state, "reason": each.why}
             for each in status.parts
         ],
     }
-    return msgspec.json.encode(told)
+    return msgspec.json.encode(document)

@@ -17,10 +17,10 @@ from penstock.core.expression import compile_row
 from penstock.core.expression.values.plainvalues import to_plain
 from penstock.core.expression.values.times import from_micros
 from penstock.core.keyed.tablerows import TableRows
-from penstock.core.operators.operator import Arrival, Given, Input, Result, Rows, Shape
+from penstock.core.operators.operator import Arrival, Input, MachineOutput, Result, RowLookup, Shape
 from penstock.core.operators.steady import SteadyMachine
-from penstock.core.panes.bucket import Store
 from penstock.core.panes.packing import decode, encode
+from penstock.core.panes.store import Store
 from penstock.core.records.codec import key_encoder
 from penstock.core.records.made import made_record, type_name
 from penstock.core.records.record import RecordType
@@ -74,7 +74,7 @@ class ChangePlan:
         store: Store,
         record: RecordType[Any],
         *,
-        broadcasts: Mapping[str, Rows],  # noqa: ARG002 - it looks nothing up
+        broadcasts: Mapping[str, RowLookup],  # noqa: ARG002 - it looks nothing up
     ) -> ChangeMachine:
         """Return what does the work."""
         return ChangeMachine(self, store, record.cls)
@@ -110,7 +110,7 @@ class ChangeMachine(SteadyMachine):
         self._rows = TableRows(store, bytes, tag=b"k", history=plan.history)
         super().__init__(store, (self._rows,))
 
-    def handle(self, arrival: Arrival, given: Given) -> None:
+    def handle(self, arrival: Arrival, given: MachineOutput) -> None:
         """Take in a change of a row."""
         key, time = arrival.key, arrival.time
         if not self._rows.accepts(key, time):
@@ -143,7 +143,12 @@ class ChangeMachine(SteadyMachine):
         return [key, encode(plain), encode([value(record, time) for value in self._values])]
 
     def _give(
-        self, of: list[Any], loses: bytes | None, gains: bytes | None, time: int, given: Given
+        self,
+        of: list[Any],
+        loses: bytes | None,
+        gains: bytes | None,
+        time: int,
+        given: MachineOutput,
     ) -> None:
         made = self._make(key=of[0], group=of[1], loses=loses, gains=gains, at=from_micros(time))
         given.results.append(Result("add", made, time))

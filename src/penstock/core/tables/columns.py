@@ -21,7 +21,7 @@ from penstock.core.aggregates.sums import Mean, Sum
 from penstock.core.aggregates.top import Top
 from penstock.core.aggregates.variance import Variance
 from penstock.core.keyed.bag import Bag
-from penstock.core.panes.bucket import MemoryStore, Store
+from penstock.core.panes.store import MemoryStore, Store
 from penstock.core.rollup.resolve import Measure
 from penstock.core.tables.merged import merged
 from penstock.core.tables.sums import Summed, Varied

@@ -3,7 +3,7 @@
 from typing import Any
 
 from penstock.core.keyed.wakes import Wakes
-from penstock.core.panes.bucket import Store
+from penstock.core.panes.store import Store
 from penstock.core.panes.times import END
 
 __all__ = ["Holding"]

@@ -10,10 +10,10 @@ from penstock.core.expression.values.plainvalues import from_plain
 from penstock.core.expression.values.times import from_micros
 from penstock.core.joins.spans import span_words
 from penstock.core.operators.marks import TIME
-from penstock.core.operators.operator import Arrival, Given, Input, Result, Rows, Shape
+from penstock.core.operators.operator import Arrival, Input, MachineOutput, Result, RowLookup, Shape
 from penstock.core.operators.steady import Kept, SteadyMachine
-from penstock.core.panes.bucket import Store
 from penstock.core.panes.packing import decode, encode
+from penstock.core.panes.store import Store
 from penstock.core.panes.times import BEGINNING, END
 from penstock.core.records.made import made_record, type_name
 from penstock.core.records.record import RecordType
@@ -64,7 +64,7 @@ class TotalPlan:
         store: Store,
         record: RecordType[Any],
         *,
-        broadcasts: Mapping[str, Rows],  # noqa: ARG002 - it looks nothing up
+        broadcasts: Mapping[str, RowLookup],  # noqa: ARG002 - it looks nothing up
     ) -> TotalMachine:
         """Return what does the work."""
         return TotalMachine(self, store, record.cls)
@@ -168,7 +168,7 @@ class TotalMachine(SteadyMachine):
         kept: list[Kept] = [self._states, *(c.bag for c in self._columns if c.bag)]
         super().__init__(store, kept if self._holding is None else [*kept, self._holding])
 
-    def handle(self, arrival: Arrival, given: Given) -> None:
+    def handle(self, arrival: Arrival, given: MachineOutput) -> None:
         """Take in what a group loses and gains."""
         change, key = arrival.record, arrival.key
         held = self._states.of(key)
@@ -197,23 +197,25 @@ class TotalMachine(SteadyMachine):
         for each in self._holding.released(self._newest):
             self._give(each, given)
 
-    def advance(self, *, clock: int, told: int | None = None, limit: int | None = None) -> Given:
+    def advance(
+        self, *, clock: int, event_time: int | None = None, limit: int | None = None
+    ) -> MachineOutput:
         """Let event time move to what was told, and give what was held back until then."""
-        given = super().advance(clock=clock, told=told, limit=limit)
-        if told is not None and self._holding is not None:
-            self._newest = max(self._newest, told)
+        given = super().advance(clock=clock, event_time=event_time, limit=limit)
+        if event_time is not None and self._holding is not None:
+            self._newest = max(self._newest, event_time)
             for each in self._holding.released(self._newest):
                 self._give(each, given)
         return given
 
-    def finish(self) -> Given:
+    def finish(self) -> MachineOutput:
         """Give what is held back: the input is at its end."""
         given = super().finish()
         for each in () if self._holding is None else self._holding.released(END):
             self._give(each, given)
         return given
 
-    def _give(self, key: bytes, given: Given) -> None:
+    def _give(self, key: bytes, given: MachineOutput) -> None:
         """Give the row of a group, or its deletion."""
         held = self._states.of(key)
         if held is None:

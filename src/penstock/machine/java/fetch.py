@@ -120,11 +120,11 @@ def ensure_jars(*jar_sets: JarSet, fetch: Callable[[Sequence[Jar]], None] = fetc
 
 
 def _refuse(failures: dict[Jar, _JarError], source: Mirror) -> None:
-    told = {jar: error for jar, error in failures.items() if error.code != _ABANDONED}
-    lines = [f"{jar.coordinates}: {error}" for jar, error in sorted(told.items())]
-    if len(failures) > len(told):
-        lines.append(f"{len(failures) - len(told)} more downloads were given up")
-    first = next(iter(told.values()))
+    reported = {jar: error for jar, error in failures.items() if error.code != _ABANDONED}
+    lines = [f"{jar.coordinates}: {error}" for jar, error in sorted(reported.items())]
+    if len(failures) > len(reported):
+        lines.append(f"{len(failures) - len(reported)} more downloads were given up")
+    first = next(iter(reported.values()))
     count = f"{len(failures)} jar{'' if len(failures) == 1 else 's'}"
     raise ConfigurationError(
         f"{count} could not be written to {jars_dir()}"

@@ -17,10 +17,10 @@ from penstock.backbone.topics.span import settled_range
 from penstock.backbone.topics.topics import Topics
 from penstock.core.graph.data import Archive, Data, Lake, OnLog, Stream, Table
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.lookup import find_part
 from penstock.core.graph.parts import Pipeline
 from penstock.core.status.report import Counts
 from penstock.core.topic import TopicSpec
+from penstock.core.wiring.lookup import find_part
 from penstock.pipelines.execution.plan import output_of
 from penstock.pipelines.gate.gate import refused
 from penstock.pipelines.gate.reading import (
@@ -188,11 +188,11 @@ class _Batch:
         connection = self._site.connection
         into = Output(connection, name, output, data.topic.partitioning)
         task = RangeTask(into, beside=self._letters)
-        told = rows.mapInArrow(task, f"{WRITTEN} long").collect()
+        written = rows.mapInArrow(task, f"{WRITTEN} long").collect()
         store = PositionStore(connection)
-        for number in range(len(told)):
+        for number in range(len(written)):
             store.forget(task_name(name, number))
-        return sum(row[WRITTEN] for row in told)
+        return sum(row[WRITTEN] for row in written)
 
     def with_rejected(self) -> list[OnLog]:
         """Return the inputs that hold dead letters."""

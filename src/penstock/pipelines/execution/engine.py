@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 
 from penstock.backbone.site import Site
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.lookup import find_part
 from penstock.core.graph.parts import Pipeline
 from penstock.core.status.report import PartReport
+from penstock.core.wiring.lookup import find_part
 from penstock.errors import ConfigurationError
 from penstock.pipelines.execution.attempts import Attempts
 from penstock.pipelines.execution.plan import held_slots

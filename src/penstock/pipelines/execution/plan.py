@@ -212,10 +212,10 @@ def program_of(pipeline: Pipeline, site: Site, spark: SparkSession) -> str:
     output = None if pipeline.declared else output_of(pipeline, frames)
     # A checkpoint goes on with the history that it began with, or without.
     past = [each.name for each in pipeline.reads if isinstance(each, Stream) and each.archive]
-    told: list[Any] = [identity_of(pipeline, spark, output).to_json(), past]
+    facts: list[Any] = [identity_of(pipeline, spark, output).to_json(), past]
     if output is not None:
-        told += steps_behind(output, [data.name for data in pipeline.reads])
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+        facts += steps_behind(output, [data.name for data in pipeline.reads])
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def _frames(

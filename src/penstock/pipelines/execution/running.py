@@ -170,8 +170,10 @@ class RunningPipeline:
         self._sweeper.follow(start, end, rejected=rejected > 0 or self._real_time)
         if self._late is not None and was_batch(progress):
             dropped = dropped_rows(progress) > 0
-            told = planned(progress)
-            self._late.follow_batch(progress["batchId"], dropped=dropped, told=told)
+            from_progress = planned(progress)
+            self._late.follow_batch(
+                progress["batchId"], dropped=dropped, from_progress=from_progress
+            )
             if self._late.unknown:
                 self._standing["late records"] = f"unknown of {self._late.unknown:,} offsets"
         self._measures.add(progress)

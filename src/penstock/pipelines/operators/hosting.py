@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from penstock.core.graph.results import ResultDestination, Results
 from penstock.core.instants import instant
-from penstock.core.operators.operator import Arrival, Given, Input, Machine, Plan, Refused
-from penstock.core.panes.bucket import Store
+from penstock.core.operators.operator import Arrival, Input, Machine, MachineOutput, Plan, Refused
+from penstock.core.panes.store import Store
 from penstock.core.panes.times import BEGINNING
 from penstock.core.records.codec import JsonCodec
 from penstock.core.rollup.wire import OutgoingRecord
+from penstock.core.wiring.results import ResultDestination, Results
 from penstock.pipelines.operators.routing import Routed
 
 __all__ = ["AHEAD", "DROPPED", "DUE_KEYS", "LATE", "REFUSED", "Hosted", "Hosting"]
@@ -138,7 +138,9 @@ class Hosted:
                 key = each.key or b""
                 yield Arrival(number, key, record, time, source, each.offset, each.partition)
 
-    def _send(self, given: Given, clock: int, raws: Mapping[tuple[int, int, int], Routed]) -> None:
+    def _send(
+        self, given: MachineOutput, clock: int, raws: Mapping[tuple[int, int, int], Routed]
+    ) -> None:
         now_at = instant(clock)
         self._results.send(given.results, self._take, source=None, now_at=now_at)
         for late in given.late:

@@ -8,10 +8,10 @@ from pyspark.sql import DataFrame
 
 from penstock.core.graph.data import Data, Lake, OnLog
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.operators import plan_of
 from penstock.core.graph.parts import Pipeline
-from penstock.core.graph.results import result_destination
 from penstock.core.operators.operator import Plan
+from penstock.core.wiring.operators import plan_of
+from penstock.core.wiring.results import result_destination
 from penstock.pipelines.gate.gate import REFUSED, judged
 from penstock.pipelines.gate.reading import count_gate, observed_name
 from penstock.pipelines.operators.hosting import Hosting

@@ -11,8 +11,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from penstock.core.panes.bucket import MemoryStore
 from penstock.core.panes.pages import PagedStore
+from penstock.core.panes.store import MemoryStore
 from penstock.core.rollup.wire import OutgoingRecord
 from penstock.pipelines.operators.hosting import (
     AHEAD,
@@ -57,7 +57,7 @@ class OperatorProcessor(StatefulProcessor):
                 hosted.machine.trim(0)
                 store.flush()
                 yield outgoing(given)
-            yield outgoing([_told(hosted)])
+            yield outgoing([_progress_record(hosted)])
 
     def close(self) -> None:
         """End a batch; Spark keeps the state."""
@@ -103,7 +103,7 @@ class PassingMachine:
             if came:
                 for given in hosted.take(came, clock=came[-1].clock):
                     yield arrow(given)
-        yield arrow([_told(hosted)])
+        yield arrow([_progress_record(hosted)])
 
 
 def count_results(rows: DataFrame, name: str) -> DataFrame:
@@ -155,7 +155,7 @@ def _order(each: Routed) -> tuple[int, ...]:
     return each[:5]
 
 
-def _told(hosted: Hosted) -> OutgoingRecord:
+def _progress_record(hosted: Hosted) -> OutgoingRecord:
     """Return what a bucket says of itself: a record for no topic, which is taken away."""
     facts: dict[str, int] = {each: hosted.counts[each] for each in FACTS}
     if hosted.watermark is not None:

@@ -72,7 +72,7 @@ class _Source:
     moment: int = 0
     count: int = 0
     newest: int = BEGINNING
-    told: dict[int, int] = field(default_factory=dict)
+    marked: dict[int, int] = field(default_factory=dict)
     """How far each bucket knows it to be."""
     last: Routed | None = None
 
@@ -132,10 +132,10 @@ class Router:
         mine = came.setdefault(number, [])
         timed = _believed(given.rule, time, clock)
         if timed is not None:
-            if source.newest > source.told.get(number, BEGINNING):
+            if source.newest > source.marked.get(number, BEGINNING):
                 mine.append(_mark(found, source.newest, place=found.place - 1))
             source.newest = max(source.newest, timed)
-            source.told[number] = source.newest
+            source.marked[number] = source.newest
             source.last = found
         mine.append(found)
 
@@ -144,7 +144,7 @@ class Router:
         if source.last is None:
             return
         for number in range(len(self.buckets)):
-            if source.told.get(number, BEGINNING) < source.newest:
+            if source.marked.get(number, BEGINNING) < source.newest:
                 mark = _mark(source.last, source.newest, place=2 * source.count + 1)
                 came.setdefault(number, []).append(mark)
 

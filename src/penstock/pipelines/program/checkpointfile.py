@@ -16,10 +16,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock import __version__
 from penstock.core.graph.data import Lake
-from penstock.core.graph.operators import plan_of
-from penstock.core.graph.panes import rollup_of
 from penstock.core.graph.parts import Pipeline, RealTime
 from penstock.core.rollup.declaration import declaration_of
+from penstock.core.wiring.operators import plan_of
+from penstock.core.wiring.panes import rollup_of
 from penstock.errors import ConfigurationError
 from penstock.pipelines.checkpoint.batches import committed_batches, planned_batches
 from penstock.pipelines.checkpoint.files import Files

@@ -19,8 +19,8 @@ from penstock.backbone.site import Site
 from penstock.backbone.topics.topics import Topics
 from penstock.core.graph.data import Archive, Data, Lake, Stream
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.lookup import find_part
 from penstock.core.graph.parts import Pipeline, RealTime
+from penstock.core.wiring.lookup import find_part
 from penstock.errors import ConfigurationError, TransientError
 from penstock.machine.locks import FileLock
 from penstock.pipelines.checkpoint.batches import Offsets, committed_offsets, offsets_of

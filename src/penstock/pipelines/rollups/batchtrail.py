@@ -48,19 +48,19 @@ class BatchTrail:
         self._last = (after, found) if found else (after - 1, _BEFORE_ALL)
 
     def follow(
-        self, batch: int, *, dropped: bool, told: PlannedBatch | None = None
+        self, batch: int, *, dropped: bool, from_progress: PlannedBatch | None = None
     ) -> Iterator[TakenBatch]:
         """Yield the batches up to this one that were not followed yet, as far as they are known.
 
-        Of those whose end nobody saw it is not known either whether they dropped records. ``told``
-        is what the progress of the batch says of it.
+        Of a batch whose end nobody saw, it is also unknown whether it dropped records.
+        ``from_progress`` is what the progress of this batch says.
         """
         if batch > self._last[0] + 1:
             for missed in sorted(self._known()):
                 if self._last[0] < missed < batch:
                     yield from self._take(missed, self._planned(missed), dropped=True)
         if batch > self._last[0]:
-            yield from self._take(batch, told or self._planned(batch), dropped=dropped)
+            yield from self._take(batch, from_progress or self._planned(batch), dropped=dropped)
 
     def _take(
         self, batch: int, planned: PlannedBatch | None, *, dropped: bool

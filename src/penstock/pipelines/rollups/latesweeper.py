@@ -21,7 +21,6 @@ from penstock.backbone.site import Site
 from penstock.backbone.topics.topics import Topics
 from penstock.core.graph.data import OnLog
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.panes import pane_destination, rollup_of
 from penstock.core.graph.parts import Pipeline
 from penstock.core.panes.bucket import BucketOutput
 from penstock.core.panes.pane import LateElement
@@ -29,6 +28,7 @@ from penstock.core.panes.times import plus
 from penstock.core.records.deadletter import Coordinates
 from penstock.core.rollup.reader import GroupKey
 from penstock.core.rollup.wire import PaneWire
+from penstock.core.wiring.panes import pane_destination, rollup_of
 from penstock.pipelines.checkpoint.batches import (
     Offsets,
     PlannedBatch,
@@ -75,25 +75,27 @@ class LateSweeper(Sweeper):
         self.unknown = 0
         """How many offsets were in batches that Spark had forgotten before anybody looked."""
 
-    def follow_batch(self, batch: int, *, dropped: bool, told: PlannedBatch | None = None) -> None:
+    def follow_batch(
+        self, batch: int, *, dropped: bool, from_progress: PlannedBatch | None = None
+    ) -> None:
         """Process a finished batch: write the records that were late for it.
 
         Earlier batches that nobody has processed are included, as far as Spark remembers them.
         """
-        for taken in self._trail.follow(batch, dropped=dropped, told=told):
+        for taken in self._trail.follow(batch, dropped=dropped, from_progress=from_progress):
             self._watermark = taken.watermark * _MILLISECOND - SHIFT
             self._pass_by(taken.start)
             self.follow(taken.start, taken.end, rejected=taken.dropped)
 
     def count_batches(
-        self, batch: int, *, dropped: bool, told: PlannedBatch | None = None
+        self, batch: int, *, dropped: bool, from_progress: PlannedBatch | None = None
     ) -> tuple[int, int]:
         """Return how many entries a finished batch, and those before it, are worth.
 
         Also how many batches that is about. Nothing is written.
         """
         entries = batches = 0
-        for taken in self._trail.follow(batch, dropped=dropped, told=told):
+        for taken in self._trail.follow(batch, dropped=dropped, from_progress=from_progress):
             batches += 1
             if taken.dropped:
                 self._watermark = taken.watermark * _MILLISECOND - SHIFT

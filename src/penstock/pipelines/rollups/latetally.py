@@ -108,8 +108,10 @@ class LateTally:
             return sum((row[each] or 0) for row in rows for each in (LATE, AHEAD)), 1
         # Spark counts what it dropped after it has put records together.
         dropped = dropped_rows(progress) > 0
-        told = planned(progress)
-        return self._sweeper.count_batches(progress["batchId"], dropped=dropped, told=told)
+        from_progress = planned(progress)
+        return self._sweeper.count_batches(
+            progress["batchId"], dropped=dropped, from_progress=from_progress
+        )
 
     def _keep(self) -> None:
         self._files.write(self._file, json.dumps(asdict(self._count)))

@@ -13,7 +13,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
 
 from penstock.core.graph.data import Data, OnLog, Stream
-from penstock.core.graph.panes import rollup_of
 from penstock.core.graph.parts import Pipeline
 from penstock.core.instants import FIRST_MICROS, LAST_MICROS
 from penstock.core.panes.triggers import DEFAULT, AfterWatermark
@@ -21,6 +20,7 @@ from penstock.core.panes.windows import FixedWindows, SlidingWindows
 from penstock.core.records.schema import FieldType, ListOf, Scalar
 from penstock.core.rollup.panerecord import pane_headers
 from penstock.core.rollup.resolve import Measure, Rollup
+from penstock.core.wiring.panes import rollup_of
 from penstock.pipelines.gate.reading import observed_name
 from penstock.pipelines.rollups.frame import EVENT_AT, TIME, group, value, watermarked_rows
 from penstock.pipelines.sink.rows import log_rows

@@ -8,14 +8,15 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.core.graph.data import Lake, OnLog
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.panes import pane_destination, rollup_of
 from penstock.core.graph.parts import Pipeline
 from penstock.core.panes.arrivals import unpack_arrivals
-from penstock.core.panes.bucket import Bucket, MemoryStore
+from penstock.core.panes.bucket import Bucket
+from penstock.core.panes.store import MemoryStore
 from penstock.core.panes.triggers import AfterDelay
 from penstock.core.panes.windows import CountWindows
 from penstock.core.rollup.resolve import Rollup
 from penstock.core.rollup.wire import PaneWire
+from penstock.core.wiring.panes import pane_destination, rollup_of
 from penstock.pipelines.rollups.combining import (
     BUCKET,
     PAYLOAD,

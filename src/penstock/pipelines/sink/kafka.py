@@ -29,7 +29,7 @@ from penstock.pipelines.sink.continuity import forgotten, half_written, plan_of
 from penstock.pipelines.sink.kafkatask import (
     ROWS,
     SECONDS,
-    TOLD,
+    TASK_COUNTS,
     TRANSACTION_TIMEOUT,
     BatchTask,
     Output,
@@ -172,10 +172,10 @@ class OnceSink:
         try:
             begun = self._mark(Files(spark), batch, program, tasks)
             with _fixed_plan(spark):
-                told = _split(given.rows, tasks).mapInArrow(task, TOLD).collect()
-            self._handle.seconds += sum(row[SECONDS] for row in told)
+                counts = _split(given.rows, tasks).mapInArrow(task, TASK_COUNTS).collect()
+            self._handle.seconds += sum(row[SECONDS] for row in counts)
             if self._compute is not None:
-                self._handle.wrote(batch, sum(row[ROWS] for row in told))
+                self._handle.wrote(batch, sum(row[ROWS] for row in counts))
             self._last = begun
         except BaseException:
             self._release(tasks or shuffle_partitions(spark))

@@ -29,7 +29,7 @@ from penstock.errors import ConfigurationError, FencedError
 __all__ = [
     "ROWS",
     "SECONDS",
-    "TOLD",
+    "TASK_COUNTS",
     "TRANSACTION_TIMEOUT",
     "BatchTask",
     "KeptProducers",
@@ -43,7 +43,7 @@ __all__ = [
 SECONDS, ROWS = "seconds", "rows"
 """The columns of what a task gives."""
 
-TOLD = f"{SECONDS} double, {ROWS} long"
+TASK_COUNTS = f"{SECONDS} double, {ROWS} long"
 
 TRANSACTION_TIMEOUT = timedelta(minutes=5)
 """How long the rows of one task may take; and how long they hold back readers of committed records

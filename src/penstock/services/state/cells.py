@@ -12,7 +12,7 @@ from penstock.core.graph.state import CallScope, ListState, State, StateSpec
 from penstock.core.instants import MICROSECOND, micros
 from penstock.services.state.codec import MAX_STATE_BYTES, StateCodec, check_size
 from penstock.services.state.committed import ABSENT, Overlay
-from penstock.services.state.expiries import Expiries, HeldExpiries, ShelvedExpiries
+from penstock.services.state.timing.expiries import Expiries, HeldExpiries, ShelvedExpiries
 
 if TYPE_CHECKING:
     from penstock.services.state.shelf import Shelf

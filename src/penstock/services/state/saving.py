@@ -5,8 +5,8 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from penstock.services.state.expiries import ShelvedExpiries
     from penstock.services.state.shelf import Shelf
+    from penstock.services.state.timing.expiries import ShelvedExpiries
     from penstock.services.state.timing.shelved import ShelvedTimers
 
 __all__ = ["Saving"]

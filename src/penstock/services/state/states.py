@@ -9,11 +9,11 @@ from penstock.core.graph.timer import Timers
 from penstock.services.state.cells import ValueCells
 from penstock.services.state.codec import MARKER_KEY
 from penstock.services.state.committed import Readable
-from penstock.services.state.expiries import ShelvedExpiries
 from penstock.services.state.layout import Layout
 from penstock.services.state.mapcells import MapCells, make_cells
 from penstock.services.state.notes import LAYOUT_KEY, NOTE_KEYS, Notes
 from penstock.services.state.saving import Saving
+from penstock.services.state.timing.expiries import ShelvedExpiries
 from penstock.services.state.timing.queue import EVENT_TIME_KEY, TimerQueue, time_of
 
 if TYPE_CHECKING:

@@ -281,7 +281,7 @@ class AsyncStep(Step):
                 raise
             _go_on_after(error)
             try:
-                self._blame_the_disk()
+                self._raise_disk_trouble()
             except PenstockError:
                 batch.ending = True
                 raise

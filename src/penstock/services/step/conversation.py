@@ -74,7 +74,7 @@ class Conversation:
     def bind(self, calls: Calls, here: CallScope) -> Calls:
         """Return calls with questions and answers taken care of."""
         wants_context = self._wants_context
-        told = self._told_async if self._async else self._told
+        sent = self._sent_async if self._async else self._sent
 
         def process(record: Any, **given: Any) -> Any:
             context: Context = given[self._context or ""]
@@ -84,14 +84,14 @@ class Conversation:
                 return self._nothing()
             if at.topic in self._answered_here:
                 call.reply_to = ReplyTo.of(context)
-            return told(calls.process(record, **given if wants_context else {}), call)
+            return sent(calls.process(record, **given if wants_context else {}), call)
 
         def on_timer(timer: Timer) -> Any:
             call = _Call(here, f"{timer.time}/{timer.name}/{micros(timer.due_at)}")
             if not timer.name.startswith(OWN_TIMERS):
-                return told(calls.on_timer(timer) if calls.on_timer else None, call)
+                return sent(calls.on_timer(timer) if calls.on_timer else None, call)
             given = {self._context or "": _silence(timer, here)} if wants_context else {}
-            return told(calls.process(self._unanswered(timer), **given), call)
+            return sent(calls.process(self._unanswered(timer), **given), call)
 
         timed = self._timers is not None
         return Calls(
@@ -118,7 +118,7 @@ class Conversation:
         question = self._codecs[name].decode(text.encode())
         return Unanswered(question=question, due_at=timer.due_at)
 
-    def _told(self, given: Any, call: _Call) -> Any:
+    def _sent(self, given: Any, call: _Call) -> Any:
         """Return what a call gave, ready to be sent."""
         if given is None:
             return None
@@ -127,12 +127,12 @@ class Conversation:
             return [self._one(each, call) for each in given]
         return self._one(given, call)
 
-    async def _told_async(self, given: Any, call: _Call) -> Any:
+    async def _sent_async(self, given: Any, call: _Call) -> Any:
         if inspect.isasyncgen(given):
             given = [each async for each in given]
         elif inspect.isawaitable(given):
             given = await given
-        return self._told(given, call)
+        return self._sent(given, call)
 
     def _nothing(self) -> Any:
         return _nothing_async() if self._async else None

@@ -10,11 +10,11 @@ from penstock.core.graph.parts import Service
 from penstock.core.graph.signature import is_async
 from penstock.core.status.eventtimes import EventTimes
 from penstock.services.state.committed import Readable
-from penstock.services.state.eventtime import TaskEventTime
 from penstock.services.state.machine import MachineState
 from penstock.services.state.notes import Notes
 from penstock.services.state.panes import PaneState
 from penstock.services.state.states import StateCopy
+from penstock.services.state.timing.eventtime import TaskEventTime
 from penstock.services.state.timing.queue import TimerQueue
 from penstock.services.state.wholetables import WholeTables
 from penstock.services.step.concurrent import AsyncStep

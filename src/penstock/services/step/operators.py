@@ -11,17 +11,24 @@ import msgspec
 
 from penstock.backbone.client.logrecord import RawRecord
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.operators import input_numbers, plan_of, written_by
 from penstock.core.graph.parts import Service
-from penstock.core.graph.results import Results, result_destination
 from penstock.core.instants import EPOCH, LAST_MICROS, instant, micros
 from penstock.core.operators.marks import read_mark, source_of
-from penstock.core.operators.operator import Arrival, Given, Input, Machine, Refused, Rows
+from penstock.core.operators.operator import (
+    Arrival,
+    Input,
+    Machine,
+    MachineOutput,
+    Refused,
+    RowLookup,
+)
 from penstock.core.panes.times import BEGINNING
 from penstock.core.records.codec import JsonCodec
 from penstock.core.records.eventtime import event_time_of
 from penstock.core.rollup.declaration import refuse_changed
 from penstock.core.status.eventtimes import EventTimes
+from penstock.core.wiring.operators import input_numbers, plan_of, written_by
+from penstock.core.wiring.results import Results, result_destination
 from penstock.errors import DataError
 from penstock.services.state.machine import MachineState
 from penstock.services.state.wholetables import WholeTables
@@ -87,7 +94,7 @@ class OperatorStep:
             topic: _Reading([(number, inputs[number]) for number in numbers])
             for topic, numbers in input_numbers(self._plan).items()
         }
-        self._broadcasts: dict[str, Rows] = {
+        self._broadcasts: dict[str, RowLookup] = {
             each.name: (tables or {})[each.topic] for each in inputs if each.kind == "broadcast"
         }
         self._record = written_by(service).record
@@ -99,7 +106,7 @@ class OperatorStep:
         self._machine: Machine | None = None
         self._rounds = rounds_of(graph, service)
         self._number = 0
-        self._told: int | None = None
+        self._advanced_to: int | None = None
         self._given: Counter[str] = Counter()
         self._times = EventTimes()
 
@@ -170,7 +177,7 @@ class OperatorStep:
     def wakes_at(self) -> datetime | None:
         """Return when :meth:`tick` has something to do; None: nothing waits for the clock."""
         machine = self._running()
-        if self._told is not None or machine.pending:
+        if self._advanced_to is not None or machine.pending:
             return EPOCH
         moment = machine.wakes()
         return None if moment is None or moment > LAST_MICROS else instant(max(0, moment))
@@ -182,15 +189,17 @@ class OperatorStep:
         """
         if not self._give_due(send):
             return True
-        told, self._told = self._told, None
+        event_time, self._advanced_to = self._advanced_to, None
         clock = micros(self._clock())
-        self._send(self._running().advance(clock=clock, told=told, limit=DUE_KEYS), send)
+        self._send(
+            self._running().advance(clock=clock, event_time=event_time, limit=DUE_KEYS), send
+        )
         self._give_due(send)
         return True
 
     def advance(self, event_time_at: datetime) -> None:
         """Take note of an event time, as if a record of each stream had come with it."""
-        self._told = micros(event_time_at)
+        self._advanced_to = micros(event_time_at)
 
     def close(self) -> None:
         """End; the state is on the changelog."""
@@ -245,7 +254,7 @@ class OperatorStep:
 
     def _send(
         self,
-        given: Given,
+        given: MachineOutput,
         send: Send,
         *,
         raws: tuple[list[Arrival], list[RawRecord]] = ([], []),
@@ -271,10 +280,10 @@ class OperatorStep:
         now_at: datetime,
     ) -> None:
         """Bury what expressions failed on; of this moment each record once, as it came."""
-        known = {(each.input, each.offset): raw for each, raw in zip(*raws, strict=True)}
+        raw_by_place = {(each.input, each.offset): raw for each, raw in zip(*raws, strict=True)}
         buried: set[int] = set()
         for arrival, error in refused:
-            raw = known.get((arrival.input, arrival.offset))
+            raw = raw_by_place.get((arrival.input, arrival.offset))
             if raw is None:  # it was counted when it came
                 self._results.bury_arrival(arrival, error, send, now_at)
                 self.tally.written += 1

@@ -11,7 +11,6 @@ import msgspec
 
 from penstock.backbone.client.logrecord import RawRecord
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.panes import pane_destination, rollup_of
 from penstock.core.graph.parts import Service
 from penstock.core.instants import EPOCH, FIRST_MICROS, LAST_MICROS, instant, micros
 from penstock.core.panes.arrivals import Arrivals
@@ -22,6 +21,7 @@ from penstock.core.rollup.declaration import declaration_of, refuse_changed
 from penstock.core.rollup.reader import RollupReader
 from penstock.core.rollup.wire import PaneWire
 from penstock.core.status.eventtimes import EventTimes
+from penstock.core.wiring.panes import pane_destination, rollup_of
 from penstock.errors import DataError
 from penstock.services.state.panes import PaneState
 from penstock.services.step.deadletters import DeadLetters
@@ -75,7 +75,7 @@ class PaneStep:
         self._part = service.name
         self._bucket: Bucket | None = None
         self._number = 0
-        self._told: int | None = None
+        self._advanced_to: int | None = None
         self._given: Counter[str] = Counter()
         self._times = EventTimes()
 
@@ -144,7 +144,7 @@ class PaneStep:
 
     def wakes_at(self) -> datetime | None:
         """Return when :meth:`tick` has something to do; None: nothing waits for the clock."""
-        if self._told is not None or self._running().pending:
+        if self._advanced_to is not None or self._running().pending:
             return EPOCH
         moment = self._running().wakes()
         return None if moment is None or moment > LAST_MICROS else instant(moment)
@@ -158,15 +158,15 @@ class PaneStep:
             return True
         bucket, clock = self._running(), micros(self._clock())
         sources = bucket.sources or (str(self._number),)
-        told, self._told = self._told, None
-        came = [Arrivals(clock=clock, source=each, newest=told) for each in sources]
+        event_time, self._advanced_to = self._advanced_to, None
+        came = [Arrivals(clock=clock, source=each, newest=event_time) for each in sources]
         self._send(bucket.take(came, limit=DUE_KEYS), send)
         self._give_due(send)
         return True
 
     def advance(self, event_time_at: datetime) -> None:
         """Take note of an event time, as if a record of each stream had come with it."""
-        self._told = micros(event_time_at)
+        self._advanced_to = micros(event_time_at)
 
     def close(self) -> None:
         """End; the state is on the changelog."""

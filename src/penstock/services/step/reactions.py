@@ -51,19 +51,19 @@ class Reactions:
         doing: str = "",
     ) -> Hold | PenstockError:
         """React to a failed call, the ``attempt``-th: hold it, or the error to bury it with."""
-        blamed = self.blame(error, place, record, doing=doing)
+        failure = self.user_error(error, place, record, doing=doing)
         refused = isinstance(error, DataError) and error.code in _REFUSED_OUTPUTS
         reaction: Reaction | Retry = self._policy.produce if refused else self._policy.process
         if isinstance(reaction, Retry):
             if attempt <= reaction.times:
-                return self._hold(blamed, place, reaction, attempt=attempt)
+                return self._hold(failure, place, reaction, attempt=attempt)
             reaction = reaction.then
             self.retries.settle(place)
         if reaction == "stop":
-            raise self._stopped(blamed, place, record)
-        return blamed
+            raise self._stopped(failure, place, record)
+        return failure
 
-    def blame(
+    def user_error(
         self, error: BaseException, place: Coordinates, record: Any = None, *, doing: str = ""
     ) -> PenstockError:
         """Return what the user's code raised as an error that names the record."""

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from penstock.backbone.client.logrecord import RawRecord
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Service
-from penstock.core.graph.rounds import ROUNDS_HEADER, feedback_bounds, is_in_cycle
 from penstock.core.topic import Partitioning
+from penstock.core.wiring.rounds import ROUNDS_HEADER, feedback_bounds, is_in_cycle
 from penstock.errors import DataError
 from penstock.services.step.outputs import Send
 

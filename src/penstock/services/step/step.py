@@ -21,8 +21,8 @@ from penstock.core.instants import EPOCH, LAST_MICROS, instant, micros
 from penstock.core.records.deadletter import Coordinates
 from penstock.core.status.eventtimes import EventTimes
 from penstock.errors import DataError, PenstockError, TransientError
-from penstock.services.state.eventtime import TaskEventTime
 from penstock.services.state.states import States
+from penstock.services.state.timing.eventtime import TaskEventTime
 from penstock.services.state.timing.queue import Due, TimerQueue
 from penstock.services.state.wholetables import WholeTables
 from penstock.services.step.actors import Actors
@@ -100,7 +100,7 @@ class Step:
             if not is_users(error):
                 raise
             place = Coordinates(service.reads[0].topic.name, -1, -1)
-            raise self._reactions.blame(error, place, doing="cannot be made: it ") from error
+            raise self._reactions.user_error(error, place, doing="cannot be made: it ") from error
         self._conversation = conversation_of(graph.app, service, self._timers, clock)
         self._calls = self._bound(self._here)
         self._held_until: datetime | None = None
@@ -140,7 +140,7 @@ class Step:
             except BaseException as error:
                 if not is_users(error):
                     raise
-                raise self._reactions.blame(error, self._place(), doing="open ") from error
+                raise self._reactions.user_error(error, self._place(), doing="open ") from error
 
     def close(self) -> None:
         """End: call the user's ``close``; what it raises is logged, there is nothing to save."""
@@ -301,7 +301,7 @@ class Step:
         """Deal with a record that the user's code failed on."""
         if not is_users(error):
             raise error
-        self._blame_the_disk()
+        self._raise_disk_trouble()
         self._here.take_back()
         place = coordinates_of(raw)
         attempt = self._reactions.attempt(place)
@@ -341,7 +341,7 @@ class Step:
         """Deal with a timer that the user's code failed on; return whether timers are held."""
         if not is_users(error):
             raise error
-        self._blame_the_disk()
+        self._raise_disk_trouble()
         self._here.take_back()
         attempt = self._reactions.attempt(self._place(), due)
         outcome = self._reactions.to_call(
@@ -369,7 +369,7 @@ class Step:
         until = self._event_time.micros
         return first is not None and until is not None and first <= until
 
-    def _blame_the_disk(self) -> None:
+    def _raise_disk_trouble(self) -> None:
         """Raise what is wrong with the disk, where that made the user's code fail."""
         if self.states.shelf is not None and self.states.shelf.trouble is not None:
             raise self.states.shelf.trouble

@@ -11,7 +11,7 @@ from penstock.errors import PenstockError, TransientError
 from penstock.serving.http.bodies import JSON
 from penstock.serving.http.problems import Problem
 from penstock.serving.records.intake import Outcome, Stand
-from penstock.serving.records.parsing import MISTAKES_TOLD, Mistake
+from penstock.serving.records.parsing import MISTAKES_LISTED, Mistake
 
 __all__ = ["lines_of", "mistaken", "one_answer", "several_answer", "too_long"]
 
@@ -54,12 +54,12 @@ def several_answer(outcomes: Sequence[Outcome]) -> Response:
 
 def mistaken(mistakes: Sequence[tuple[int, Mistake]], *, of: int) -> Problem:
     """Return the problem for a request of which nothing was written."""
-    told = [{"index": at, **each.document()} for at, each in mistakes[:MISTAKES_TOLD]]
+    listed = [{"index": at, **each.document()} for at, each in mistakes[:MISTAKES_LISTED]]
     return Problem(
         HTTPStatus.UNPROCESSABLE_ENTITY,
         "request.mistakes",
         f"{len(mistakes)} of {of} records have mistakes, and none was written",
-        errors=told,
+        errors=listed,
     )
 
 

@@ -108,7 +108,7 @@ class Intake:
                     key=record.key,
                     value=record.value,
                     partition=next(turns) if turns else None,
-                    told=partial(self._told, writing, at),
+                    on_delivered=partial(self._delivered, writing, at),
                 )
                 sent += 1
             except DataError as error:
@@ -127,7 +127,7 @@ class Intake:
             self._waking = True
             self._loop.call_soon_threadsafe(self._settle)
 
-    def _told(
+    def _delivered(
         self, writing: Writing, at: int, partition: int, offset: int, error: PenstockError | None
     ) -> None:
         """Take what became of a record; this is the producer's thread."""

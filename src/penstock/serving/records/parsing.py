@@ -15,7 +15,7 @@ from penstock.errors import DataError
 from penstock.serving.http.problems import Problem
 
 __all__ = [
-    "MISTAKES_TOLD",
+    "MISTAKES_LISTED",
     "MOST_COMMAS",
     "Mistake",
     "RecordReader",
@@ -24,7 +24,7 @@ __all__ = [
     "parts_of",
 ]
 
-MISTAKES_TOLD = 20
+MISTAKES_LISTED = 20
 """So many mistakes of one request are told."""
 MOST_COMMAS = 1_000_000
 """A list has at most one record more than it has commas: what bounds the memory to split it."""

@@ -134,8 +134,8 @@ def test_a_request_has_a_deadline_however_it_drips(monkeypatch):
     ],
 )
 def test_only_a_short_request_for_a_name_of_this_machine_is_answered(head, code):
-    told = {"told": lambda: status("running"), "port": 0, "hosts": ["metrics.example"]}
-    with StatusPage(**told) as page, connect(page) as connection:
+    options = {"read_status": lambda: status("running"), "port": 0, "hosts": ["metrics.example"]}
+    with StatusPage(**options) as page, connect(page) as connection:
         connection.sendall(head)
         answer = all_of(connection)
         assert answer.startswith(b"HTTP/1.1 %d " % code)

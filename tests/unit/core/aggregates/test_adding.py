@@ -10,8 +10,8 @@ import pytest
 
 from penstock import App, record
 from penstock.core.aggregates.aggregate import Aggregate, Form, Reduction, finite, real_number
-from penstock.core.graph.panes import rollup_of
 from penstock.core.rules.check import check
+from penstock.core.wiring.panes import rollup_of
 from penstock.pipelines.rollups.native import why_not_native
 from penstock.pipelines.rollups.vectors import vector_of
 from penstock.testing import Driver

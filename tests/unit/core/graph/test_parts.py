@@ -10,10 +10,10 @@ from penstock.cli.supervision.plan import make_plan
 from penstock.core.drawing.svg import draw_svg
 from penstock.core.drawing.text import counted, draw_mermaid, draw_text
 from penstock.core.graph.data import Data, Stream
-from penstock.core.graph.lookup import find_part, find_parts
 from penstock.core.graph.parts import Part, Service
 from penstock.core.rules.check import check
 from penstock.core.topic import TopicSpec
+from penstock.core.wiring.lookup import find_part, find_parts
 from penstock.errors import ConfigurationError, Place
 
 

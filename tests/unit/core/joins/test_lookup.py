@@ -114,7 +114,7 @@ def test_a_record_that_waits_finds_its_row_however_far_event_time_jumps(restarts
 def test_a_record_that_waits_finds_its_row_where_event_time_is_told():
     run = Run(joined(history=10, wait=5))
     run.take([arrival(1, "a", 0, 100), arrival(0, "a", 1, 1), arrival(1, "a", 2, 101)])
-    given = run.machine.advance(clock=0, told=500_000)
+    given = run.machine.advance(clock=0, event_time=500_000)
     found = [shown(each.record)[:2] for each in given.results]
     assert [(left[1], right and right[1]) for left, right in found] == [(1, 100)]
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from penstock.core.keyed.bag import Bag
 from penstock.core.keyed.tablerows import TableRows
 from penstock.core.keyed.wakes import Wakes
-from penstock.core.panes.bucket import MemoryStore
+from penstock.core.panes.store import MemoryStore
 
 OPERATIONS = st.lists(
     st.tuples(

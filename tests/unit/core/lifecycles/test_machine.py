@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from penstock import App, EventTime, record
 from penstock.core.operators.operator import Arrival
-from penstock.core.panes.bucket import MemoryStore
+from penstock.core.panes.store import MemoryStore
 from penstock.lifecycles import lifecycle
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)

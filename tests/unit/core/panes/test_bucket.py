@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from penstock.core.aggregates.collect import Collect
 from penstock.core.panes import waiting
 from penstock.core.panes.arrivals import Arrivals, pack_arrivals, unpack_arrivals
-from penstock.core.panes.bucket import Bucket, MemoryStore
+from penstock.core.panes.bucket import Bucket
 from penstock.core.panes.machine import KeyState, PaneMachine, Partial, Windowing
 from penstock.core.panes.packing import decode, encode
+from penstock.core.panes.store import MemoryStore
 from penstock.core.panes.times import END, At
 from penstock.core.panes.triggers import DEFAULT, AfterCount, AfterDelay, AfterWatermark, Repeat
 from penstock.core.panes.watermark import Watermark, WatermarkRule

@@ -5,8 +5,8 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.core.panes.bucket import MemoryStore
 from penstock.core.panes.packing import decode
+from penstock.core.panes.store import MemoryStore
 from penstock.core.panes.waiting import CHUNK_KEYS, SLOT, Waiting
 
 SECOND = SLOT

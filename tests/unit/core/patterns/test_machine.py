@@ -7,7 +7,7 @@ import pytest
 from penstock import App, record
 from penstock.core.instants import micros
 from penstock.core.operators.operator import Arrival
-from penstock.core.panes.bucket import MemoryStore
+from penstock.core.panes.store import MemoryStore
 from penstock.core.patterns.plan import PatternPlan
 from penstock.core.rules.check import check
 from penstock.patterns import pattern, sequence
@@ -68,7 +68,7 @@ class Running:
         return self
 
     def tell(self, at):
-        self._keep(self.machine.advance(clock=0, told=micros(at)))
+        self._keep(self.machine.advance(clock=0, event_time=micros(at)))
         return self
 
     def _keep(self, given):
@@ -147,7 +147,7 @@ def test_what_has_ended_leaves_nothing_in_the_store(orders):
 def test_due_keys_are_given_in_slices(orders):
     declared = pattern(by="order", within="10m").first("one", orders).never("more", orders)
     run = Running(declared).pipe(*(order(f"{number}", 0) for number in range(5_000)))
-    given = run.machine.advance(clock=0, told=micros(NOON + 11 * MINUTE), limit=1_000)
+    given = run.machine.advance(clock=0, event_time=micros(NOON + 11 * MINUTE), limit=1_000)
     assert 1_000 <= len(given.results) < 5_000
     assert run.machine.pending
     while run.machine.pending:

@@ -11,7 +11,7 @@ from tests.patternrecount import Recount, S, skipped
 from penstock import App, EventTime, record
 from penstock.core.instants import micros
 from penstock.core.operators.operator import Arrival
-from penstock.core.panes.bucket import MemoryStore
+from penstock.core.panes.store import MemoryStore
 from penstock.core.patterns.plan import PatternPlan
 from penstock.patterns import pattern, sequence
 

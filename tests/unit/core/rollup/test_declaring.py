@@ -6,9 +6,9 @@ import pytest
 
 from penstock import App, EventTime, record
 from penstock.aggregates import collect, combine, count, first, mean, quantile, top, total
-from penstock.core.graph.panes import rollup_of
 from penstock.core.graph.parts import Pipeline, Service
 from penstock.core.rules.check import check
+from penstock.core.wiring.panes import rollup_of
 from penstock.triggers import after_count, every, on_watermark
 from penstock.windows import counted, discarding, everything, fixed, retracting, sessions, sliding
 

@@ -8,13 +8,14 @@ import pytest
 
 from penstock import App, EventTime, record
 from penstock.aggregates import collect, count, first, last, maximum, mean, total, variance
-from penstock.core.graph.panes import pane_destination, rollup_of
 from penstock.core.panes.arrivals import Arrivals
-from penstock.core.panes.bucket import Bucket, MemoryStore
+from penstock.core.panes.bucket import Bucket
+from penstock.core.panes.store import MemoryStore
 from penstock.core.records.deadletter import Coordinates, read_letter
 from penstock.core.rollup.reader import RollupReader
 from penstock.core.rollup.wire import PaneWire
 from penstock.core.rules.check import verified
+from penstock.core.wiring.panes import pane_destination, rollup_of
 from penstock.triggers import after_count, on_watermark
 from penstock.windows import accumulating, counted, fixed, retracting, sessions
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.keyed.bag import Bag
-from penstock.core.panes.bucket import MemoryStore
+from penstock.core.panes.store import MemoryStore
 from penstock.core.tables.merged import merged
 
 

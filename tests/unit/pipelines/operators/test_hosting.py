@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock import App, EventTime, record
-from penstock.core.graph.lookup import find_part
-from penstock.core.graph.operators import plan_of
 from penstock.core.graph.parts import Pipeline
-from penstock.core.graph.results import result_destination
 from penstock.core.instants import micros
-from penstock.core.panes.bucket import MemoryStore
 from penstock.core.panes.pages import PagedStore
+from penstock.core.panes.store import MemoryStore
 from penstock.core.rules.check import check
+from penstock.core.wiring.lookup import find_part
+from penstock.core.wiring.operators import plan_of
+from penstock.core.wiring.results import result_destination
 from penstock.pipelines.operators.hosting import Hosting
 from penstock.pipelines.operators.processor import BatchMachines
 from penstock.pipelines.operators.routing import BUCKET, COLUMNS, PAYLOAD, PLACES, Router, unpack

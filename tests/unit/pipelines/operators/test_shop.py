@@ -11,14 +11,14 @@ import pytest
 
 from penstock import App, record
 from penstock.aggregates import count
-from penstock.core.graph.operators import plan_of, written_by
 from penstock.core.graph.parts import Pipeline
-from penstock.core.graph.results import result_destination
 from penstock.core.instants import micros
-from penstock.core.panes.bucket import MemoryStore
 from penstock.core.panes.pages import PagedStore
+from penstock.core.panes.store import MemoryStore
 from penstock.core.records.eventtime import event_time_of
 from penstock.core.rules.check import check
+from penstock.core.wiring.operators import plan_of, written_by
+from penstock.core.wiring.results import result_destination
 from penstock.lifecycles import lifecycle
 from penstock.patterns import pattern
 from penstock.pipelines.operators.hosting import Hosting

@@ -9,8 +9,8 @@ import pytest
 from penstock import App, State, record
 from penstock.aggregates import count as counted
 from penstock.aggregates import total
-from penstock.core.graph.panes import rollup_of
 from penstock.core.panes.packing import encode
+from penstock.core.wiring.panes import rollup_of
 from penstock.services.state.shelf import open_shelf
 from penstock.services.task.task import Task
 from penstock.state import ListState, MapState

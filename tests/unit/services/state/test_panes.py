@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from penstock.core.aggregates.collect import Collect
 from penstock.core.panes.arrivals import Arrivals
-from penstock.core.panes.bucket import Bucket, MemoryStore
+from penstock.core.panes.bucket import Bucket
 from penstock.core.panes.machine import PaneMachine, Windowing
+from penstock.core.panes.store import MemoryStore
 from penstock.core.panes.watermark import WatermarkRule
 from penstock.core.panes.windows import FixedWindows
 from penstock.services.state import machine as machinestate

@@ -15,14 +15,14 @@ from penstock.core.graph.state import CallScope
 from penstock.core.graph.timer import Timer, TimerTime
 from penstock.core.instants import FIRST_MICROS, LAST_MICROS, instant, micros
 from penstock.services.state.codec import check_size
-from penstock.services.state.eventtime import TaskEventTime
+from penstock.services.state.timing.eventtime import TaskEventTime
 from penstock.services.state.timing.stores import (
     TIMER_PREFIXES,
     HeldTimers,
-    Kept,
+    StoredTimer,
     TimerId,
     TimerStore,
-    kept_of,
+    stored_timer,
     timer_key,
     timer_value,
 )
@@ -56,8 +56,8 @@ def time_of(key: bytes) -> TimerTime | None:
 
 def timer_json(due: Due) -> bytes:
     """Return a timer as its dead letter holds it."""
-    told = {"name": due.name, "time": due.time, "due_at": instant(due.at)}
-    return _ENCODER.encode(told | {"payload": msgspec.Raw(due.payload)})
+    shown = {"name": due.name, "time": due.time, "due_at": instant(due.at)}
+    return _ENCODER.encode(shown | {"payload": msgspec.Raw(due.payload)})
 
 
 class TimerQueue:
@@ -134,7 +134,7 @@ class TimerQueue:
             raise ValueError('no record here has had an event time; use time="processing"')
         return instant(reached)
 
-    def restore(self, timer: TimerId, before: Kept | None) -> None:
+    def restore(self, timer: TimerId, before: StoredTimer | None) -> None:
         """Take back a change."""
         if before is None:
             self.store.remove(timer)
@@ -215,7 +215,7 @@ class TimerQueue:
         if value is None:
             self.store.remove(timer)
         else:
-            self.store.put(timer, kept_of(value))
+            self.store.put(timer, stored_timer(value))
 
     def _remember(self, here: CallScope, timer: TimerId) -> None:
         here.undo.append((self, timer, self.store.get(timer)))

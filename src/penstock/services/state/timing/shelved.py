@@ -16,9 +16,9 @@ from penstock.core.graph.timer import TimerTime
 from penstock.services.state.timing.stores import (
     TIMER_PREFIXES,
     Entry,
-    Kept,
+    StoredTimer,
     TimerId,
-    kept_of,
+    stored_timer,
     timer_key,
 )
 
@@ -47,7 +47,7 @@ class ShelvedTimers:
 
     def __init__(self, shelf: "Shelf") -> None:
         self._shelf = shelf
-        self._known: dict[TimerId, Kept | None] = {}
+        self._known: dict[TimerId, StoredTimer | None] = {}
         self._saved_at: dict[TimerId, int | None] = {}
         """The timers that changed since they were saved: when they are due on the shelf."""
         self._windows = {time: _Window(self, time) for time in TIMER_PREFIXES}
@@ -60,15 +60,15 @@ class ShelvedTimers:
             self._count = int(self._shelf.get(_COUNT_KEY) or 0)
         return self._count
 
-    def get(self, timer: TimerId) -> Kept | None:
+    def get(self, timer: TimerId) -> StoredTimer | None:
         """Return a timer, or None where it is not set."""
         found = self._known.get(timer, self)
         if found is self:
             value = self._shelf.get(timer_key(timer))
-            found = self._known[timer] = None if value is None else kept_of(value)
+            found = self._known[timer] = None if value is None else stored_timer(value)
         return found  # type: ignore[return-value] # self stands for what is not known
 
-    def put(self, timer: TimerId, kept: Kept) -> None:
+    def put(self, timer: TimerId, kept: StoredTimer) -> None:
         """Set a timer, or set it anew."""
         self._change(timer, kept)
         self._windows[timer.time].add((kept[0], timer.key, timer.name))
@@ -135,7 +135,7 @@ class ShelvedTimers:
         if len(self._known) > CACHED_TIMERS:
             self._known.clear()
 
-    def _change(self, timer: TimerId, kept: Kept | None) -> None:
+    def _change(self, timer: TimerId, kept: StoredTimer | None) -> None:
         before = self.get(timer)
         if before is None and kept is None:
             return

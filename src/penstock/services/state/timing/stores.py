@@ -11,10 +11,10 @@ __all__ = [
     "TIMER_PREFIXES",
     "Entry",
     "HeldTimers",
-    "Kept",
+    "StoredTimer",
     "TimerId",
     "TimerStore",
-    "kept_of",
+    "stored_timer",
     "timer_key",
     "timer_value",
 ]
@@ -37,7 +37,7 @@ class TimerId(NamedTuple):
     name: str
 
 
-Kept: TypeAlias = tuple[int, bytes]
+StoredTimer: TypeAlias = tuple[int, bytes]
 """When it is due, and its payload as JSON."""
 Entry: TypeAlias = tuple[int, bytes, str]
 """When a timer is due, its key and its name: timers go off in this order."""
@@ -48,12 +48,12 @@ def timer_key(timer: TimerId) -> bytes:
     return TIMER_PREFIXES[timer.time] + timer.name.encode() + b"\x00" + timer.key
 
 
-def timer_value(kept: Kept) -> bytes:
+def timer_value(kept: StoredTimer) -> bytes:
     """Return the value of a timer on the changelog."""
     return b"[%d,%s]" % kept
 
 
-def kept_of(value: bytes) -> Kept:
+def stored_timer(value: bytes) -> StoredTimer:
     """Return a timer that a value of the changelog holds."""
     at, payload = msgspec.json.decode(value, type=tuple[int, msgspec.Raw])
     return at, bytes(payload)
@@ -68,10 +68,10 @@ class TimerStore(Protocol):
     def __len__(self) -> int:
         """Return how many are set."""
 
-    def get(self, timer: TimerId) -> Kept | None:
+    def get(self, timer: TimerId) -> StoredTimer | None:
         """Return a timer, or None where it is not set."""
 
-    def put(self, timer: TimerId, kept: Kept) -> None:
+    def put(self, timer: TimerId, kept: StoredTimer) -> None:
         """Set a timer, or set it anew."""
 
     def remove(self, timer: TimerId) -> None:
@@ -95,18 +95,18 @@ class HeldTimers:
 
     def __init__(self) -> None:
         # By plain tuples, which cost less to make: for every record it is asked what is due.
-        self._kept: dict[tuple[TimerTime, bytes, str], Kept] = {}
+        self._kept: dict[tuple[TimerTime, bytes, str], StoredTimer] = {}
         self._heaps: dict[TimerTime, list[Entry]] = {"event": [], "processing": []}
 
     def __len__(self) -> int:
         """Return how many are set."""
         return len(self._kept)
 
-    def get(self, timer: TimerId) -> Kept | None:
+    def get(self, timer: TimerId) -> StoredTimer | None:
         """Return a timer, or None where it is not set."""
         return self._kept.get(timer)
 
-    def put(self, timer: TimerId, kept: Kept) -> None:
+    def put(self, timer: TimerId, kept: StoredTimer) -> None:
         """Set a timer; entries that no longer hold are left out of its heap now and then."""
         self._kept[timer] = kept
         heap = self._heaps[timer.time]

@@ -11,12 +11,12 @@ from heapq import heappush
 from typing import Any
 
 from penstock.core.panes.times import NEVER
-from penstock.core.patterns.automaton import Automaton, Point, Thread
-from penstock.core.patterns.begun import Begun, KeyState, Link, Match
-from penstock.core.patterns.conditions import Conditions, Values, fold
-from penstock.core.patterns.events import Event
+from penstock.core.patterns.matches.automaton import Automaton, Point, Thread
+from penstock.core.patterns.matches.begun import Begun, KeyState, Link, Match
+from penstock.core.patterns.matches.conditions import Conditions, Values, fold
+from penstock.core.patterns.matches.events import Event
+from penstock.core.patterns.matches.skipping import release
 from penstock.core.patterns.plan import PatternPlan
-from penstock.core.patterns.skipping import release
 from penstock.errors import DataError
 
 __all__ = ["Failed", "Matcher"]

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from penstock.core.graph.state import CallScope
 from penstock.core.instants import micros
-from penstock.services.state.eventtime import TaskEventTime
 from penstock.services.state.shelf import open_shelf
 from penstock.services.state.states import States
 from penstock.services.state.timing import shelved
+from penstock.services.state.timing.eventtime import TaskEventTime
 from penstock.services.state.timing.queue import TimerQueue
 
 NOW_AT = datetime(2026, 1, 1, tzinfo=UTC)

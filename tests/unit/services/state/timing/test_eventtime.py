@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from penstock import App, EventTime, record
 from penstock.core.instants import micros
-from penstock.services.state.eventtime import TaskEventTime
+from penstock.services.state.timing.eventtime import TaskEventTime
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -2,8 +2,8 @@ import pytest
 
 from penstock import App, record
 from penstock.connectors import keyboard
-from penstock.core.graph.lookup import find_part, find_parts
 from penstock.core.graph.parts import Service, Source
+from penstock.core.wiring.lookup import find_part, find_parts
 from penstock.errors import ConfigurationError
 
 

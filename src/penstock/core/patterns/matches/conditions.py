@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.core.expression import Expression, compile_predicate, compile_row, compile_step
 from penstock.core.expression.tree import Taken, walk
-from penstock.core.patterns.begun import Link
+from penstock.core.patterns.matches.begun import Link
 from penstock.core.patterns.plan import PatternPlan
 from penstock.core.records.schema import Schema
 from penstock.errors import DataError

@@ -8,9 +8,14 @@ import re
 
 from penstock.core.expression import types
 from penstock.core.expression.fault import Fault, FaultError
-from penstock.core.expression.lexer import Kind, Token, tokens
-from penstock.core.expression.literals import INTERVAL_UNITS, named_type, read_moment, read_number
-from penstock.core.expression.syntax import (
+from penstock.core.expression.parsing.lexer import Kind, Token, tokens
+from penstock.core.expression.parsing.literals import (
+    INTERVAL_UNITS,
+    named_type,
+    read_moment,
+    read_number,
+)
+from penstock.core.expression.parsing.syntax import (
     Call,
     Case,
     Cast,
@@ -40,24 +45,11 @@ _LEVELS = {
 }
 """How tightly a sign binds; signs of one level bind from left to right."""
 _SPELLED = {"==": "=", "!=": "<>"}
-_KEYWORDS = frozenset(
-    {
-        "and",
-        "or",
-        "not",
-        "is",
-        "null",
-        "true",
-        "false",
-        "div",
-        "distinct",
-        "from",
-        "select",
-        "exists",
-    }
-    | {"in", "between", "like", "ilike", "rlike", "regexp", "escape"}
-    | {"case", "when", "then", "else", "end", "cast", "try_cast", "as"}
-)
+_RESERVED = """
+    and or not is null true false div distinct from select exists
+    in between like ilike rlike regexp escape case when then else end cast try_cast as
+"""
+_KEYWORDS = frozenset(_RESERVED.split())
 _CONSTANTS: dict[str, tuple[object, types.Type]] = {
     "null": (None, types.VOID),
     "true": (True, types.BOOLEAN),

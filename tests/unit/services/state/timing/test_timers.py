@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from penstock import App, EventTime, record
 from penstock.core.graph.state import CallScope
 from penstock.core.instants import instant, micros
-from penstock.services.state.eventtime import TaskEventTime
 from penstock.services.state.states import States
+from penstock.services.state.timing.eventtime import TaskEventTime
 from penstock.services.state.timing.queue import TimerQueue
 
 NOW_AT = datetime(2026, 1, 1, tzinfo=UTC)

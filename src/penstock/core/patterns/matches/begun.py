@@ -12,8 +12,8 @@ from heapq import heappush
 from typing import Any, Literal, NamedTuple
 
 from penstock.core.panes.times import NEVER
-from penstock.core.patterns.automaton import Automaton, Point
-from penstock.core.patterns.events import Event, EventCodec, Order
+from penstock.core.patterns.matches.automaton import Automaton, Point
+from penstock.core.patterns.matches.events import Event, EventCodec, Order
 
 __all__ = ["Begun", "KeyState", "Link", "Match", "pack_state", "unpack_state"]
 

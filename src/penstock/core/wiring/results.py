@@ -9,7 +9,6 @@ import msgspec
 
 from penstock.core.expression.values.times import from_micros
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.operators import is_repartitioned, plan_of, written_by
 from penstock.core.graph.parts import Pipeline, Service
 from penstock.core.instants import FIRST_MICROS, LAST_MICROS, instant
 from penstock.core.operators.marks import WITHDRAWN, mark_headers, source_headers
@@ -19,6 +18,7 @@ from penstock.core.records.deadletter import Coordinates, dead_letter_headers
 from penstock.core.records.record import RecordType
 from penstock.core.rollup.late import LATE_RECORD, LateRecord
 from penstock.core.topic import Partitioning
+from penstock.core.wiring.operators import is_repartitioned, plan_of, written_by
 from penstock.errors import DataError
 
 __all__ = ["ResultDestination", "Results", "result_destination"]

@@ -12,11 +12,11 @@ from collections import Counter
 from operator import attrgetter
 from typing import Any
 
-from penstock.core.operators.operator import Arrival, Change
+from penstock.core.operators.operator import Arrival, ResultKind
 from penstock.core.panes.times import END, NEVER
-from penstock.core.patterns.begun import KeyState, Match, pack_state, unpack_state
-from penstock.core.patterns.events import Event, EventCodec
-from penstock.core.patterns.matcher import Failed, Matcher
+from penstock.core.patterns.matches.begun import KeyState, Match, pack_state, unpack_state
+from penstock.core.patterns.matches.events import Event, EventCodec
+from penstock.core.patterns.matches.matcher import Failed, Matcher
 from penstock.core.patterns.plan import PatternPlan
 from penstock.errors import DataError
 
@@ -31,10 +31,10 @@ class Found:
     __slots__ = ("failed", "results")
 
     def __init__(self) -> None:
-        self.results: list[tuple[Match, Change]] = []
+        self.results: list[tuple[Match, ResultKind]] = []
         self.failed: list[Failed] = []
 
-    def add(self, matches: list[Match], change: Change = "add") -> None:
+    def add(self, matches: list[Match], change: ResultKind = "add") -> None:
         """Keep matches, or say that they do not hold."""
         self.results += [(match, change) for match in matches]
 

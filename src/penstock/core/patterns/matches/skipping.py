@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from heapq import heapify, heappop
 
-from penstock.core.patterns.begun import KeyState, Match
-from penstock.core.patterns.events import Event, Order
+from penstock.core.patterns.matches.begun import KeyState, Match
+from penstock.core.patterns.matches.events import Event, Order
 from penstock.core.patterns.plan import Skipping
 from penstock.errors import DataError
 
