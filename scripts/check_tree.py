@@ -1,4 +1,4 @@
-"""Check what no linter does: the size of rooms, modules and functions, and the names of classes.
+"""Check what no linter does: the size of rooms, modules and functions, names, circles of imports.
 
 A module past 400 lines says why ("Long because ...") in its docstring; past 600 it is split.
 """
@@ -6,6 +6,7 @@ A module past 400 lines says why ("Long because ...") in its docstring; past 600
 import ast
 import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 SHORT, LONG = 400, 600
@@ -41,11 +42,31 @@ def crowded(root: Path) -> Iterator[str]:
             yield f"{folder}: {count} modules; make rooms of it ({ROOM} at most)"
 
 
+def circles(root: Path) -> Iterator[str]:
+    """Yield a circle of imports; those in functions and for types alone count as well."""
+    modules = {
+        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in root.rglob("*.py")
+    }
+    graph: dict[str, set[str]] = {name: set() for name in modules}
+    for name, path in modules.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                inner = (f"{node.module}.{each.name}" for each in node.names)
+                found = {each if each in modules else node.module or "" for each in inner}
+                graph[name] |= found & modules.keys()
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        yield f"{root}: modules import one another: {' <- '.join(error.args[1])}"
+
+
 def main() -> int:
     """Print every complaint; return 1 where there is one."""
     modules = sorted(path for root in ROOTS for path in Path(root).rglob("*.py"))
     found = [text for path in modules for text in complaints(path)]
     found += crowded(Path("src"))
+    found += circles(Path("src"))
     for text in found:
         print(text)
     print(f"{len(modules)} modules, {len(found)} complaints")

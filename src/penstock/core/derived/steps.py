@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from penstock.core.expression import Expression, examine
 from penstock.core.expression.tree import Field as FieldNode
 from penstock.core.place import did_you_mean
 from penstock.core.records.names import FIELD_NAME_HINT, field_name_problem
 from penstock.core.records.schema import Field, FieldType, ListOf, Scalar, Schema
-from penstock.errors import Problem
-
-if TYPE_CHECKING:
-    from penstock.errors import Place
+from penstock.errors import Place, Problem
 
 __all__ = ["Declared", "Flattened", "Step", "TextReader", "step_words"]
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Pipeline, Service
-from penstock.core.lifecycles.lifecycle import LifeCycle, Move
+from penstock.core.lifecycles.declared import Move
+from penstock.core.lifecycles.lifecycle import LifeCycle
 from penstock.core.units import duration_text
 
 __all__ = ["Chart", "Step", "charts"]

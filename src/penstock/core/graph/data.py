@@ -12,7 +12,8 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from penstock.core.derived.deduplication import Deduplicated
 from penstock.core.derived.repartition import Repartitioned
-from penstock.core.joins.join import How, Join, On, Span, joined
+from penstock.core.joins.declared import How, On, Span
+from penstock.core.joins.join import Join, joined
 from penstock.core.operators.broadcast import Broadcast
 from penstock.core.panes.windows import WindowKind
 from penstock.core.records.days import Day

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.core.derived.compiled import compile_steps
 from penstock.core.derived.selected import Selected
@@ -19,6 +19,7 @@ from penstock.core.derived.steps import Step, step_words
 from penstock.core.expression.values.times import from_micros
 from penstock.core.instants import micros
 from penstock.core.joins.rekey import key_text, keyless
+from penstock.core.joins.sides import Side
 from penstock.core.keyed.bag import Bag
 from penstock.core.keyed.tablerows import TableRows
 from penstock.core.operators.inputs import input_of
@@ -33,13 +34,10 @@ from penstock.core.operators.operator import (
 )
 from penstock.core.operators.steady import SteadyMachine
 from penstock.core.panes.store import Store
-from penstock.core.records.made import made_record, type_name
-from penstock.core.records.record import RecordType
+from penstock.core.records.names import type_name
+from penstock.core.records.record import RecordType, made_record
 from penstock.core.records.schema import Field, Nested, Scalar, Schema
 from penstock.errors import Place, Problem
-
-if TYPE_CHECKING:
-    from penstock.core.joins.sides import Side
 
 __all__ = ["Answers", "Subscriptions"]
 

@@ -5,19 +5,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from penstock.core.instants import micros
 from penstock.core.joins.output import Output, deletion
+from penstock.core.joins.planned import PlannedJoin
 from penstock.core.joins.rekey import key_text, keyless
 from penstock.core.keyed.tablerows import TableRows
 from penstock.core.operators.operator import Arrival, MachineOutput, Result
 from penstock.core.operators.steady import SteadyMachine
 from penstock.core.panes.store import Store
 from penstock.core.panes.times import BEGINNING
-
-if TYPE_CHECKING:
-    from penstock.core.joins.plan import JoinPlan
 
 __all__ = ["ForeignMachine"]
 
@@ -53,7 +51,7 @@ class ForeignMachine(SteadyMachine):
 
     def __init__(
         self,
-        plan: JoinPlan,
+        plan: PlannedJoin,
         output: Output,
         store: Store,
         *,

@@ -12,27 +12,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from penstock.core.derived.selected import Selected
-from penstock.core.derived.steps import Declared
+from penstock.core.joins.declared import DeclaredJoin, How, On, Span
 from penstock.core.joins.resolve import delay_of, reads_of, resolve
 from penstock.core.operators.broadcast import Broadcast
 from penstock.core.operators.operator import Plan
 from penstock.core.place import caller
-from penstock.errors import Place, Problem
+from penstock.errors import Problem
 
-__all__ = ["How", "Join", "On", "Span", "joined"]
-
-How: TypeAlias = Literal["inner", "left", "outer"]
-On: TypeAlias = str | tuple[str, ...] | Mapping[str, str]
-Span: TypeAlias = str | timedelta
+__all__ = ["Join", "joined"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Join:
+class Join(DeclaredJoin):
     """Two streams or tables, joined; ``join`` of a stream or table makes it.
 
     ``app.stream`` and ``app.table`` take it in place of a record type. Without ``select`` a result
@@ -47,24 +43,6 @@ class Join:
         >>> app.stream("named", named, on="services").record.schema.key
         ('device',)
     """
-
-    left: Any
-    right: Any
-    on: tuple[tuple[str, str], ...]
-    """Fields of the left and of the right side that are equal."""
-    how: How
-    before: Any
-    after: Any
-    """Spans as the user gave them; None: none."""
-    lateness: Any
-    wait: Any
-    repartition: bool
-    names: tuple[str, str] | None
-    emits: Literal["final", "early"] = "final"
-    steps: tuple[Declared, ...] = ()
-    given: tuple[Any, ...] | None = None
-    """What is read in place of ``reads``."""
-    place: Place | None = field(default=None, compare=False, repr=False)
 
     @property
     def kind(self) -> str:

@@ -9,11 +9,12 @@ comes in the order in which it was written, it does the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from penstock.core.joins.output import Output
+from penstock.core.joins.planned import PlannedJoin
 from penstock.core.joins.rekey import key_text, keyless
 from penstock.core.keyed.tablerows import TableRows
 from penstock.core.keyed.wakes import Wakes
@@ -23,9 +24,6 @@ from penstock.core.panes.packing import decode, encode
 from penstock.core.panes.store import Store
 from penstock.core.panes.times import BEGINNING, END, NEVER
 from penstock.errors import DataError
-
-if TYPE_CHECKING:
-    from penstock.core.joins.plan import JoinPlan
 
 __all__ = ["LookupMachine", "WholeMachine"]
 
@@ -44,7 +42,9 @@ class _Waits(NamedTuple):
 class LookupMachine:
     """Joins the records of a stream with the rows of a table."""
 
-    def __init__(self, plan: JoinPlan, output: Output, store: Store, *, record: type[Any]) -> None:
+    def __init__(
+        self, plan: PlannedJoin, output: Output, store: Store, *, record: type[Any]
+    ) -> None:
         left, right = plan.sides
         self._left, self._table = left.input, right.input
         self._read, self._keeps = left.rows(), right.rows()
@@ -284,7 +284,7 @@ class WholeMachine:
 
     pending = False
 
-    def __init__(self, plan: JoinPlan, rows: RowLookup, output: Output) -> None:
+    def __init__(self, plan: PlannedJoin, rows: RowLookup, output: Output) -> None:
         left, right = plan.sides
         self._time = OperatorTime(plan.inputs)
         self._read, self._keeps = left.rows(), right.rows()

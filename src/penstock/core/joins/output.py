@@ -20,8 +20,8 @@ from penstock.core.expression import compile_row
 from penstock.core.expression.values.times import from_micros
 from penstock.core.operators.marks import TIME
 from penstock.core.operators.operator import Result, Shape
-from penstock.core.records.made import made_record, type_name
-from penstock.core.records.record import RecordType
+from penstock.core.records.names import type_name
+from penstock.core.records.record import RecordType, made_record
 from penstock.core.records.schema import Field, Scalar, Schema
 
 __all__ = ["AT", "WITHDRAWN", "Output", "OutputPlan", "ResultKey", "deletion"]

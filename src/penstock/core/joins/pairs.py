@@ -6,16 +6,14 @@ latest of its key.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.core.joins.output import Output, deletion
+from penstock.core.joins.planned import PlannedJoin
 from penstock.core.keyed.tablerows import TableRows, Version
 from penstock.core.operators.operator import Arrival, MachineOutput, Result
 from penstock.core.operators.steady import SteadyMachine
 from penstock.core.panes.store import Store
-
-if TYPE_CHECKING:
-    from penstock.core.joins.plan import JoinPlan
 
 __all__ = ["PairsMachine"]
 
@@ -25,7 +23,7 @@ class PairsMachine(SteadyMachine):
 
     def __init__(
         self,
-        plan: JoinPlan,
+        plan: PlannedJoin,
         output: Output,
         store: Store,
         *,

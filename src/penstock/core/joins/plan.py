@@ -2,81 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from penstock.core.derived.compiled import compile_steps
-from penstock.core.derived.steps import Step, step_words
+from penstock.core.derived.steps import step_words
 from penstock.core.joins.foreign import ForeignMachine
 from penstock.core.joins.lookup import LookupMachine, WholeMachine
-from penstock.core.joins.output import Output, OutputPlan
+from penstock.core.joins.output import Output
 from penstock.core.joins.pairs import PairsMachine
+from penstock.core.joins.planned import PlannedJoin
 from penstock.core.joins.rekey import keyless
 from penstock.core.joins.spans import span_words
 from penstock.core.joins.streams import SideRule, StreamsMachine
-from penstock.core.operators.operator import Input, Machine, RowLookup, Shape
+from penstock.core.operators.operator import Machine, RowLookup, Shape
 from penstock.core.panes.store import Store
-from penstock.core.records.made import made_record
 from penstock.core.records.record import RecordType
-from penstock.core.records.schema import Schema
 
-if TYPE_CHECKING:
-    from penstock.core.joins.sides import JoinKind, SideKind
-
-__all__ = ["JoinPlan", "PlanSide", "Spans"]
+__all__ = ["JoinPlan"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spans:
-    """The spans of a join in microseconds."""
-
-    before: int
-    after: int
-    lateness: int
-    wait: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanSide:
-    """One side: the input that it reads, and what is done to its records."""
-
-    name: str
-    kind: SideKind
-    input: int
-    steps: tuple[Step, ...]
-    schema: Schema
-    on: tuple[str, ...]
-    carried: bool
-    history: int | None
-
-    def rows(self) -> Callable[[Any], Sequence[Any]] | None:
-        """Return what makes rows of a record; None: it is one."""
-        if self.carried:
-            read = attrgetter("record")
-            return lambda record: (read(record),)
-        return compile_steps(self.steps, made_record(self.schema).cls) if self.steps else None
-
-    def keeps(self, row: Any) -> bool:
-        """Return whether a row of a table is there: it may be left out by a condition."""
-        rows = self.rows()
-        return rows is None or bool(rows(row))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JoinPlan:
-    """Everything an engine needs to know of a join."""
-
-    kind: JoinKind
-    inputs: tuple[Input, ...]
-    sides: tuple[PlanSide, PlanSide]
-    how: str
-    spans: Spans
-    early: bool
-    output: OutputPlan
-    whole: bool = False
-    """Whether it is over a range that is finished."""
+class JoinPlan(PlannedJoin):
+    """A join ready to run; plain values that can travel."""
 
     @property
     def stateful(self) -> bool:
@@ -165,13 +113,6 @@ class JoinPlan:
         """Return what is selected of each side, in words; empty where all of both is."""
         words = [step_words(side.steps) for side in self.sides]
         return " | ".join(words) if any(words) else ""
-
-    def class_of(self, number: int) -> type[Any]:
-        """Return what the rows of a side are."""
-        side = self.sides[number]
-        found = self.inputs[side.input].record
-        plain = not side.carried and side.schema == found.schema
-        return found.cls if plain else made_record(side.schema).cls
 
     def _rule(self, number: int) -> SideRule:
         side, spans = self.sides[number], self.spans

@@ -28,8 +28,8 @@ from penstock.core.operators.stateless import StatelessMachine
 from penstock.core.panes.store import Store
 from penstock.core.panes.watermark import WatermarkRule
 from penstock.core.records.codec import key_encoder
-from penstock.core.records.made import made_record, type_name
-from penstock.core.records.record import RecordType
+from penstock.core.records.names import type_name
+from penstock.core.records.record import RecordType, made_record
 from penstock.core.records.schema import Field, Nested, Scalar, Schema
 from penstock.errors import DataError, Place, Problem
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from penstock.core.derived.steps import Step, TextReader
 from penstock.core.expression.tree import Field as FieldNode
 from penstock.core.expression.tree import Member
 from penstock.core.instants import MICROSECOND
 from penstock.core.joins.answers import Answers
+from penstock.core.joins.declared import DeclaredJoin
 from penstock.core.joins.output import AT, WITHDRAWN, OutputPlan, ResultKey
-from penstock.core.joins.plan import JoinPlan, PlanSide, Spans
+from penstock.core.joins.plan import JoinPlan
+from penstock.core.joins.planned import PlanSide, Spans
 from penstock.core.joins.rekey import Rekeyed
 from penstock.core.joins.sides import Pair, Side, read_sides
 from penstock.core.joins.spans import span
@@ -23,15 +25,12 @@ from penstock.core.panes.watermark import WatermarkRule
 from penstock.core.records.schema import Field, Nested, Schema
 from penstock.errors import Problem
 
-if TYPE_CHECKING:
-    from penstock.core.joins.join import Join
-
 __all__ = ["delay_of", "reads_of", "resolve"]
 
 _HOW = ("inner", "left", "outer")
 
 
-def reads_of(join: Join) -> tuple[Any, ...]:
+def reads_of(join: DeclaredJoin) -> tuple[Any, ...]:
     """Return what a join reads, each once: streams, tables, and operators with their results."""
     pair = read_sides(join)
     if not isinstance(pair, Pair):
@@ -40,7 +39,7 @@ def reads_of(join: Join) -> tuple[Any, ...]:
     return tuple(each for each, _ in _read_by(pair))
 
 
-def delay_of(join: Join) -> timedelta:
+def delay_of(join: DeclaredJoin) -> timedelta:
     """Return how far the event times of results may go back, where those of what is read do not.
 
     Of two streams one may be ahead: a pair has the time of its later row. A row without a partner
@@ -79,7 +78,7 @@ def _carrier(side: Side) -> Inner:
     return Inner(suffix, Rekeyed(selected=side.selected, by=side.on))
 
 
-def resolve(join: Join) -> Plan | list[Problem]:
+def resolve(join: DeclaredJoin) -> Plan | list[Problem]:
     """Return a join ready to run, or everything that is wrong with it."""
     pair = read_sides(join)
     spans, unreadable = _read_spans(join)
@@ -142,7 +141,7 @@ _Wrong: TypeAlias = list[tuple[str, str, str]]
 """Code, message and hint of each problem."""
 
 
-def _read_spans(join: Join) -> tuple[_Spans, _Wrong]:
+def _read_spans(join: DeclaredJoin) -> tuple[_Spans, _Wrong]:
     spans: _Spans = {}
     wrong: _Wrong = []
     for word in ("before", "after", "lateness", "wait"):
@@ -154,7 +153,7 @@ def _read_spans(join: Join) -> tuple[_Spans, _Wrong]:
     return spans, wrong
 
 
-def _option_problems(join: Join, pair: Pair, spans: _Spans) -> _Wrong:
+def _option_problems(join: DeclaredJoin, pair: Pair, spans: _Spans) -> _Wrong:
     wrong = list(_word_problems(join, pair))
     if (spans["lateness"] or 0) < 0 or (spans["wait"] or 0) < 0:
         text = "lateness and wait are not negative"
@@ -170,7 +169,7 @@ def _option_problems(join: Join, pair: Pair, spans: _Spans) -> _Wrong:
     return wrong
 
 
-def _word_problems(join: Join, pair: Pair) -> Iterator[tuple[str, str, str]]:
+def _word_problems(join: DeclaredJoin, pair: Pair) -> Iterator[tuple[str, str, str]]:
     if join.how not in _HOW:
         yield "join.how", f"there is no join {join.how!r}", "how is inner, left or outer"
     elif join.how == "outer" and pair.kind not in ("streams", "tables"):
@@ -196,7 +195,7 @@ def _wait_problems(pair: Pair) -> Iterator[tuple[str, str, str]]:
         yield "join.wait", text, 'app.table(..., history="1d")'
 
 
-def _output(join: Join, pair: Pair) -> OutputPlan | list[Problem]:
+def _output(join: DeclaredJoin, pair: Pair) -> OutputPlan | list[Problem]:
     left, right = pair
     key = tuple(_result_key(join, pair))
     fields = (
@@ -234,7 +233,7 @@ def _output(join: Join, pair: Pair) -> OutputPlan | list[Problem]:
     )
 
 
-def _result_key(join: Join, pair: Pair) -> Iterator[ResultKey]:
+def _result_key(join: DeclaredJoin, pair: Pair) -> Iterator[ResultKey]:
     left, right = pair
     if pair.kind in ("broadcast", "foreign"):
         for name in left.schema.key:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from penstock.core.derived.selected import ReadSelection, Selected, read_selection
 from penstock.core.instants import MICROSECOND
+from penstock.core.joins.declared import DeclaredJoin
 from penstock.core.operators.broadcast import Broadcast
 from penstock.core.place import did_you_mean
 from penstock.core.records.names import is_field_name
 from penstock.core.records.record import is_key_type
 from penstock.core.records.schema import Choice, Field, FieldType, Scalar, Schema
 from penstock.errors import Problem
-
-if TYPE_CHECKING:
-    from penstock.core.joins.join import Join
 
 __all__ = ["JoinKind", "Pair", "Side", "read_sides"]
 
@@ -83,7 +81,7 @@ class Pair:
         return iter((self.left, self.right))
 
 
-def read_sides(join: Join) -> Pair | list[Problem]:
+def read_sides(join: DeclaredJoin) -> Pair | list[Problem]:
     """Return both sides, or everything that is wrong with them."""
     found, problems = [], []
     given = (join.left, join.right)
@@ -109,7 +107,7 @@ def read_sides(join: Join) -> Pair | list[Problem]:
     return _carried(join, Pair(kind, left, right))
 
 
-def _read(join: Join, given: Any, number: int) -> Side | list[Problem]:
+def _read(join: DeclaredJoin, given: Any, number: int) -> Side | list[Problem]:
     table = isinstance(given, Broadcast)
     selected = Selected.of(given.table) if table else given
     selection = read_selection(selected, join.place)
@@ -206,7 +204,7 @@ def _on_hint(left: Side, right: Side) -> str:
     return f"on={{{pairs}}}" if pairs else 'on="order", for example'
 
 
-def _carried(join: Join, pair: Pair) -> Pair | list[Problem]:
+def _carried(join: DeclaredJoin, pair: Pair) -> Pair | list[Problem]:
     """Return the sides with what must be repartitioned, or say that it was not asked for."""
     left, right = pair
     if pair.kind not in ("streams", "lookup"):

@@ -1,51 +1,25 @@
-"""A life cycle as it is declared: its states, and what leads from one to another."""
+"""A life cycle as users declare it, method by method."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from penstock.core.lifecycles.declared import DeclaredLifeCycle, Entry, Move
+from penstock.core.lifecycles.plan import LifeCyclePlan, read_life_cycle
 from penstock.core.options import span_of
 from penstock.core.place import caller
-from penstock.errors import Place, Problem
+from penstock.errors import Problem
 
-if TYPE_CHECKING:
-    from penstock.core.lifecycles.plan import LifeCyclePlan
-
-__all__ = ["Entry", "LifeCycle", "Move", "lifecycle"]
+__all__ = ["LifeCycle", "lifecycle"]
 
 _ARROW, _OR = "->", "|"
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
-    """A legal way from some states to another, on a record or after a time.
-
-    One without a target stays where it is: the record is expected there, and changes nothing.
-    """
-
-    sources: tuple[str, ...]
-    target: str | None
-    stream: int | None = None
-    """The number of the stream whose record it takes; None: it takes time alone."""
-    where: str = ""
-    after: timedelta | None = None
-    place: Place | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What is recorded with the change when a state begins: names and expressions."""
-
-    state: str
-    fields: tuple[tuple[str, str], ...]
-    place: Place | None = field(default=None, compare=False, repr=False)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LifeCycle:
+class LifeCycle(DeclaredLifeCycle):
     """The states that a key goes through; ``lifecycle`` makes it.
 
     Give it to ``app.stream``, which then has a record for each change and for each record that was
@@ -64,14 +38,6 @@ class LifeCycle:
         >>> changes = app.stream("boiler_changes", boiler, on="services")
     """
 
-    states: tuple[str, ...]
-    """The first is where every key begins."""
-    reads: tuple[Any, ...] = ()
-    moves: tuple[Move, ...] = ()
-    entries: tuple[Entry, ...] = ()
-    resting: tuple[str, ...] = ()
-    """States that may last for ever."""
-    place: Place | None = field(default=None, compare=False, repr=False)
     kind: str = field(default="life cycle", init=False)
 
     def on(self, stream: Any, move: str, *, where: str = "") -> LifeCycle:
@@ -123,8 +89,6 @@ class LifeCycle:
 
     def plan(self) -> LifeCyclePlan | list[Problem]:
         """Return it ready to run, or everything that is wrong with it."""
-        from penstock.core.lifecycles.plan import read_life_cycle
-
         return read_life_cycle(self)
 
     def _number(self, stream: Any) -> int:

@@ -14,22 +14,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.core.expression import compile_predicate, compile_row
 from penstock.core.expression.values.plainvalues import from_plain, to_plain
 from penstock.core.expression.values.times import from_micros
 from penstock.core.instants import LAST_MICROS
+from penstock.core.lifecycles.planned import PlannedLifeCycle, ReadMove
 from penstock.core.operators.eventtime import OperatorTime
 from penstock.core.operators.operator import Arrival, LateArrival, MachineOutput, Refused, Result
 from penstock.core.panes.packing import decode, encode
+from penstock.core.panes.store import Store
 from penstock.core.panes.waiting import Waiting
 from penstock.core.records.record import RecordType
 from penstock.errors import DataError
-
-if TYPE_CHECKING:
-    from penstock.core.lifecycles.plan import LifeCyclePlan, ReadMove
-    from penstock.core.panes.store import Store
 
 __all__ = ["DUE_AT_ONCE", "TIME_OUT", "LifeMachine"]
 
@@ -67,7 +65,7 @@ class _Asked:
 class LifeMachine:
     """Does the work of a life cycle for one task."""
 
-    def __init__(self, plan: LifeCyclePlan, *, store: Store, record: RecordType[Any]) -> None:
+    def __init__(self, plan: PlannedLifeCycle, *, store: Store, record: RecordType[Any]) -> None:
         self._first = plan.states[0]
         self._states = frozenset(plan.states)
         self._timeouts = plan.timeouts

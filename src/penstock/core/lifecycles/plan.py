@@ -9,21 +9,22 @@ from typing import Any
 from penstock.core.derived.steps import TextReader
 from penstock.core.expression import Expression
 from penstock.core.instants import MICROSECOND
-from penstock.core.lifecycles.lifecycle import LifeCycle, Move
+from penstock.core.lifecycles.declared import DeclaredLifeCycle, Move
 from penstock.core.lifecycles.machine import LifeMachine
+from penstock.core.lifecycles.planned import PlannedLifeCycle, ReadMove
 from penstock.core.lifecycles.soundness import soundness_problems
 from penstock.core.operators.inputs import input_of
 from penstock.core.operators.operator import Input, RowLookup, Shape
 from penstock.core.panes.store import Store
 from penstock.core.panes.watermark import WatermarkRule
 from penstock.core.place import declare_first, label
-from penstock.core.records.made import made_record, type_name
-from penstock.core.records.record import RecordType
+from penstock.core.records.names import type_name
+from penstock.core.records.record import RecordType, made_record
 from penstock.core.records.schema import Field, Scalar, Schema
 from penstock.core.units import duration_text
 from penstock.errors import Problem
 
-__all__ = ["LifeCyclePlan", "ReadMove", "read_life_cycle"]
+__all__ = ["LifeCyclePlan", "read_life_cycle"]
 
 _BOOL, _TEXT, _INSTANT = Scalar("bool"), Scalar("text"), Scalar("instant")
 _TAKEN = ("state", "before", "cause", "legal", "wanted", "at", "since")
@@ -31,28 +32,8 @@ _TAKEN = ("state", "before", "cause", "legal", "wanted", "at", "since")
 
 
 @dataclass(frozen=True, slots=True)
-class ReadMove:
-    """A move on a record, its condition read; without a target the record changes nothing."""
-
-    sources: tuple[str, ...]
-    target: str | None
-    condition: Expression | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LifeCyclePlan:
-    """All that the machine needs to know; plain values that can travel."""
-
-    inputs: tuple[Input, ...]
-    states: tuple[str, ...]
-    key: tuple[Field, ...]
-    """The fields of the key, as results have them."""
-    moves: tuple[tuple[ReadMove, ...], ...]
-    """For each input."""
-    timeouts: Mapping[str, tuple[int, str]]
-    """By state: after how many microseconds it ends, and where it leads."""
-    entries: Mapping[str, tuple[tuple[str, Expression], ...]]
-    entry_fields: tuple[Field, ...]
+class LifeCyclePlan(PlannedLifeCycle):
+    """A life cycle ready to run; plain values that can travel."""
 
     @property
     def stateful(self) -> bool:
@@ -115,7 +96,7 @@ def change_fields(key: tuple[Field, ...]) -> tuple[Field, ...]:
     )
 
 
-def read_life_cycle(life: LifeCycle) -> LifeCyclePlan | list[Problem]:
+def read_life_cycle(life: DeclaredLifeCycle) -> LifeCyclePlan | list[Problem]:
     """Return a life cycle ready to run, or everything that is wrong with it."""
     problems = [*soundness_problems(life), *_inputs(life)]
     if problems:
@@ -156,7 +137,7 @@ def _timeouts(moves: tuple[Move, ...]) -> Iterator[tuple[str, tuple[int, str]]]:
                 yield state, (move.after // MICROSECOND, move.target)
 
 
-def _inputs(life: LifeCycle) -> Iterator[Problem]:
+def _inputs(life: DeclaredLifeCycle) -> Iterator[Problem]:
     """Find what cannot be read, or is not kept apart by the same keys."""
     if not life.reads:
         text = "no record moves it"
@@ -188,7 +169,7 @@ def _inputs(life: LifeCycle) -> Iterator[Problem]:
 
 
 def _read_entries(
-    life: LifeCycle, key: tuple[Field, ...]
+    life: DeclaredLifeCycle, key: tuple[Field, ...]
 ) -> tuple[dict[str, tuple[tuple[str, Expression], ...]], tuple[Field, ...], list[Problem]]:
     """Return what is recorded when states begin, and the fields that take it."""
     schema = Schema(name="Change", fields=change_fields(key))

@@ -5,7 +5,7 @@ from datetime import timedelta
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from penstock.core.lifecycles.lifecycle import LifeCycle, Move
+from penstock.core.lifecycles.declared import DeclaredLifeCycle, Move
 from penstock.core.options import UnreadableSpan
 from penstock.core.place import did_you_mean
 from penstock.errors import Problem
@@ -13,7 +13,7 @@ from penstock.errors import Problem
 __all__ = ["soundness_problems"]
 
 
-def soundness_problems(life: LifeCycle) -> Iterator[Problem]:
+def soundness_problems(life: DeclaredLifeCycle) -> Iterator[Problem]:
     """Yield what can be said without reading an expression."""
     if unnamed := list(_names(life)):
         yield from unnamed
@@ -23,7 +23,7 @@ def soundness_problems(life: LifeCycle) -> Iterator[Problem]:
     yield from _never_made(life)
 
 
-def _names(life: LifeCycle) -> Iterator[Problem]:
+def _names(life: DeclaredLifeCycle) -> Iterator[Problem]:
     if not life.states:
         yield Problem("lifecycle.states", "it has no state", 'lifecycle("new", "done")', life.place)
         return
@@ -48,7 +48,7 @@ def _names(life: LifeCycle) -> Iterator[Problem]:
             yield Problem("lifecycle.state", text, did_you_mean(state, life.states), place)
 
 
-def _timeouts(life: LifeCycle) -> Iterator[Problem]:
+def _timeouts(life: DeclaredLifeCycle) -> Iterator[Problem]:
     spans: dict[str, Move] = {}
     for move in life.moves:
         if move.after is None:
@@ -84,7 +84,7 @@ def _endless(targets: Mapping[str, str]) -> list[str]:
     return []
 
 
-def _unreachable(life: LifeCycle) -> Iterator[Problem]:
+def _unreachable(life: DeclaredLifeCycle) -> Iterator[Problem]:
     reached, left = {life.states[0]}, [life.states[0]]
     while left:
         state = left.pop()
@@ -99,7 +99,7 @@ def _unreachable(life: LifeCycle) -> Iterator[Problem]:
             yield Problem("lifecycle.unreachable", text, hint, life.place)
 
 
-def _never_made(life: LifeCycle) -> Iterator[Problem]:
+def _never_made(life: DeclaredLifeCycle) -> Iterator[Problem]:
     """Find moves behind one that every record of the stream takes."""
     taken: dict[tuple[str, int], Move] = {}
     for move in life.moves:

@@ -22,7 +22,7 @@ from penstock.core.panes.store import Store
 from penstock.core.panes.times import NEVER
 from penstock.core.panes.waiting import Waiting
 from penstock.core.patterns.matches.keys import Found, Key, Matching
-from penstock.core.patterns.plan import PatternPlan
+from penstock.core.patterns.planned import PlannedPattern
 from penstock.core.patterns.results import ResultMaker
 from penstock.core.records.record import RecordType
 from penstock.core.records.schema import Scalar
@@ -38,7 +38,7 @@ _VERSION = 1
 class PatternMachine:
     """The matches of one task; what it has looked at stays in memory until ``trim``."""
 
-    def __init__(self, plan: PatternPlan, store: Store, record: RecordType[Any]) -> None:
+    def __init__(self, plan: PlannedPattern, store: Store, record: RecordType[Any]) -> None:
         self._matching = Matching(plan)
         self._results = ResultMaker(plan, record)
         self._lateness = plan.lateness
@@ -201,7 +201,7 @@ class PatternMachine:
         key.listed = listed
 
 
-def _key_reader(plan: PatternPlan) -> Callable[[Any], bytes]:
+def _key_reader(plan: PlannedPattern) -> Callable[[Any], bytes]:
     """Return what gives the key of a record as bytes: equal where its ``by`` fields are."""
     if not plan.by:
         return lambda _record: b""

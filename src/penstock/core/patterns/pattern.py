@@ -12,30 +12,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from collections.abc import Sequence as ManyOf
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from penstock.core.patterns.steps import Chain, Element, Group, Step
+from penstock.core.operators.operator import Plan
+from penstock.core.patterns.declared import MOST_BEGUN, DeclaredPattern, Skip, WithinOf
+from penstock.core.patterns.resolve import read_pattern
+from penstock.core.patterns.steps import Element, Group
 from penstock.core.place import caller
-from penstock.errors import Place, Problem
+from penstock.errors import Problem
 
-if TYPE_CHECKING:
-    from penstock.core.operators.operator import Plan
-
-__all__ = ["MOST_BEGUN", "Pattern", "Skip", "WithinOf", "pattern", "steps_of"]
-
-MOST_BEGUN = 1_000
-"""The begun matches that a key has at most, where the declaration says nothing else."""
-
-Skip = Literal["none", "to-next", "past-last", "to-first", "to-last"]
-WithinOf = Literal["match", "gap"]
+__all__ = ["Pattern", "pattern"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pattern(Chain):
+class Pattern(DeclaredPattern):
     """Steps that follow one another in time, for each key; ``pattern()`` begins one.
 
     ``app.stream`` takes it in place of a record type. Equal patterns find the same matches.
@@ -46,20 +39,6 @@ class Pattern(Chain):
         >>> app.stream("rising", found.select(device="hot.device"), on="services").name
         'rising'
     """
-
-    by: tuple[str, ...]
-    within: str | timedelta | None = None
-    within_of: WithinOf = "match"
-    lateness: str | timedelta = "0s"
-    most_begun: int = MOST_BEGUN
-    skip: Skip = "none"
-    skip_step: str | None = None
-    skip_must: bool = False
-    mode: Literal["final", "early"] = "final"
-    timeouts: bool = False
-    fields: tuple[tuple[str, str], ...] | None = None
-    """None: a field for each step, with its records."""
-    place: Place | None = field(default=None, compare=False, repr=False)
 
     def select(self, /, **fields: str) -> Pattern:
         """Compute the fields of a result from the records of the steps: ``order="order.order"``.
@@ -100,23 +79,12 @@ class Pattern(Chain):
         """What it is in a word."""
         return "pattern"
 
-    @property
-    def reads(self) -> tuple[Any, ...]:
-        """The streams that its steps read, each once."""
-        found: list[Any] = []
-        for each in steps_of(self.elements):
-            if each.stream not in found:
-                found.append(each.stream)
-        return tuple(found)
-
     def reading(self, data: ManyOf[Any]) -> Pattern:
         """Return the same pattern over these streams, one for each of ``reads``."""
         return replace(self, elements=_over(self.elements, self.reads, data))
 
     def plan(self) -> Plan | list[Problem]:
         """Return it ready to run, or everything that is wrong with it."""
-        from penstock.core.patterns.resolve import read_pattern
-
         return read_pattern(self)
 
 
@@ -163,15 +131,6 @@ def pattern(
         most_begun=most_begun,
         place=caller(),
     )
-
-
-def steps_of(elements: tuple[Element, ...]) -> Iterator[Step]:
-    """Yield all steps of a chain, those of its groups too, in their order."""
-    for element in elements:
-        if isinstance(element, Group):
-            yield from steps_of(element.sequence.elements)
-        else:
-            yield element
 
 
 def _over(

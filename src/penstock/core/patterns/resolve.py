@@ -13,8 +13,9 @@ from penstock.core.instants import MICROSECOND
 from penstock.core.operators.operator import Input
 from penstock.core.options import UnreadableSpan, span_of
 from penstock.core.panes.watermark import WatermarkRule
-from penstock.core.patterns.pattern import Pattern, steps_of
-from penstock.core.patterns.plan import AnyPart, Body, PatternPlan, Skipping, Taker, takers_of
+from penstock.core.patterns.declared import DeclaredPattern, steps_of
+from penstock.core.patterns.plan import PatternPlan
+from penstock.core.patterns.planned import AnyPart, Body, Skipping, Taker, takers_of
 from penstock.core.patterns.shape import least_and_most, shape_problems
 from penstock.core.patterns.steps import Element, Group, Step
 from penstock.core.patterns.words import words_of
@@ -27,7 +28,7 @@ __all__ = ["read_pattern"]
 _BOOL = Scalar("bool")
 
 
-def read_pattern(given: Pattern) -> PatternPlan | list[Problem]:
+def read_pattern(given: DeclaredPattern) -> PatternPlan | list[Problem]:
     """Return the pattern ready to run, or everything that is wrong with it."""
     if misshapen := shape_problems(given):
         return misshapen
@@ -37,7 +38,7 @@ def read_pattern(given: Pattern) -> PatternPlan | list[Problem]:
 class _Reader:
     """Reads the pieces one after the other, and keeps what is wrong with each."""
 
-    def __init__(self, given: Pattern) -> None:
+    def __init__(self, given: DeclaredPattern) -> None:
         self._given = given
         self._streams = given.reads
         self._problems: list[Problem] = []

@@ -18,16 +18,15 @@ from penstock.core.instants import FIRST_MICROS, LAST_MICROS, instant
 from penstock.core.operators.operator import Result, ResultKind, Shape
 from penstock.core.patterns.matches.begun import Link, Match
 from penstock.core.patterns.matches.conditions import Fold, fold
-from penstock.core.patterns.plan import PatternPlan, Taker
+from penstock.core.patterns.planned import PlannedPattern, Taker
 from penstock.core.records.annotations import HINTS, SCHEMA_ATTRIBUTE
-from penstock.core.records.record import RecordType, record, record_type
+from penstock.core.records.record import RecordType, record, record_of, record_type
 from penstock.core.records.schema import Choice, FieldType, ListOf, MapOf, Nested, Scalar
-from penstock.core.records.structs import record_of
 
 __all__ = ["ResultMaker", "result_type"]
 
 
-def result_type(name: str, plan: PatternPlan, shape: Shape) -> RecordType[Any]:
+def result_type(name: str, plan: PlannedPattern, shape: Shape) -> RecordType[Any]:
     """Return the type of the records that hold the matches of a pattern."""
     annotations = dict(_annotations(plan))
     key = tuple(field.name for field in plan.by)
@@ -42,7 +41,7 @@ def result_type(name: str, plan: PatternPlan, shape: Shape) -> RecordType[Any]:
     return found
 
 
-def _annotations(plan: PatternPlan) -> Iterator[tuple[str, Any]]:
+def _annotations(plan: PlannedPattern) -> Iterator[tuple[str, Any]]:
     chosen = dict(plan.fields or ())
     for field in plan.by:
         if field.name not in chosen:
@@ -61,11 +60,11 @@ def _annotations(plan: PatternPlan) -> Iterator[tuple[str, Any]]:
     yield "at", datetime
 
 
-def _shown(plan: PatternPlan) -> list[Taker]:
+def _shown(plan: PlannedPattern) -> list[Taker]:
     return [taker for taker in plan.takers if not taker.absent]
 
 
-def _of_step(plan: PatternPlan, taker: Taker) -> Any:
+def _of_step(plan: PlannedPattern, taker: Taker) -> Any:
     kind: Any = _class(plan.inputs[plan.tests[taker.test][0]].record)
     if taker.several:
         return list[kind]
@@ -97,7 +96,7 @@ def _class(found: RecordType[Any]) -> Any:
 class ResultMaker:
     """Fills the records of one pattern, compiled once."""
 
-    def __init__(self, plan: PatternPlan, made: RecordType[Any]) -> None:
+    def __init__(self, plan: PlannedPattern, made: RecordType[Any]) -> None:
         self._plan = plan
         self._make = made.cls
         chosen = [name for name, _ in plan.fields or ()]

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from penstock.core.patterns.pattern import Pattern, steps_of
+from penstock.core.patterns.declared import DeclaredPattern, steps_of
 from penstock.core.patterns.steps import Element, Group, Step
 from penstock.core.place import declare_first, did_you_mean, label
 from penstock.core.records.names import FIELD_NAME_HINT, field_name_problem, is_field_name
@@ -23,7 +23,7 @@ _EXPRESSION = 'an expression is a text: "amount > 100"'
 _Found: TypeAlias = Iterator[tuple[str, str, str]]
 
 
-def shape_problems(given: Pattern) -> list[Problem]:
+def shape_problems(given: DeclaredPattern) -> list[Problem]:
     """Return every piece that is not what it must be; with one of them nothing else can be read."""
     found = [*_options(given), *_elements(given.elements), *_ends(given), *_names(given)]
     return [Problem(code, text, hint, given.place) for code, text, hint in found]
@@ -43,7 +43,7 @@ def _is_count(given: Any) -> bool:
     return isinstance(given, int) and not isinstance(given, bool) and given >= 0
 
 
-def _options(given: Pattern) -> _Found:
+def _options(given: DeclaredPattern) -> _Found:
     mode: Any = given.mode
     yield from _word("within_of", given.within_of, ("match", "gap"))
     yield from _word("results", mode, ("final", "early"))
@@ -111,7 +111,7 @@ def _repetition(what: str, element: Element) -> _Found:
         yield "pattern.times", f"{what} has until, but is not repeated", "times=(1, None)"
 
 
-def _ends(given: Pattern) -> _Found:
+def _ends(given: DeclaredPattern) -> _Found:
     if not given.elements:
         return
     first, last = given.elements[0], given.elements[-1]
@@ -125,7 +125,7 @@ def _ends(given: Pattern) -> _Found:
         yield "pattern.endless", text, 'pattern(..., within="10m")'
 
 
-def _names(given: Pattern) -> _Found:
+def _names(given: DeclaredPattern) -> _Found:
     steps = list(steps_of(given.elements))
     names = [step.name for step in steps]
     for name, count in Counter(names).items():

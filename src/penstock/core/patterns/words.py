@@ -4,13 +4,13 @@ What may change without harm is not in here: how the watermark follows the recor
 begun matches.
 """
 
-from penstock.core.patterns.pattern import Pattern
+from penstock.core.patterns.declared import DeclaredPattern
 from penstock.core.patterns.steps import Element, Group
 
 __all__ = ["words_of"]
 
 
-def words_of(given: Pattern) -> tuple[tuple[str, str], ...]:
+def words_of(given: DeclaredPattern) -> tuple[tuple[str, str], ...]:
     """Return what it computes, aspect by aspect."""
     skip = [given.skip, given.skip_step or "", "must" if given.skip_must else ""]
     fields = "all" if given.fields is None else ", ".join(f"{n} = {t}" for n, t in given.fields)

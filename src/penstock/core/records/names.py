@@ -1,6 +1,6 @@
-"""The one rule for names of computed fields: of selections, windows, joins, patterns and groups."""
+"""Names that Penstock gives and checks: of computed fields, and of the types of results."""
 
-__all__ = ["FIELD_NAME_HINT", "field_name_problem", "is_field_name"]
+__all__ = ["FIELD_NAME_HINT", "field_name_problem", "is_field_name", "type_name"]
 
 _OWN = "__"
 """Python's own names begin so."""
@@ -19,3 +19,9 @@ def is_field_name(given: object) -> bool:
 def field_name_problem(given: object) -> str | None:
     """Return why a field cannot have this name, None if it can."""
     return None if is_field_name(given) else f"{given!r} is not a name for a field"
+
+
+def type_name(name: str) -> str:
+    """Return the name of the type of a stream's or table's records: ``by_minute``, ``ByMinute``."""
+    words = name.replace("-", "_").replace(".", "_").split("_")
+    return "".join(word.capitalize() for word in words)

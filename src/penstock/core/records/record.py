@@ -12,9 +12,18 @@ from penstock.core.place import caller, did_you_mean
 from penstock.core.records.annotations import SCHEMA_ATTRIBUTE, SUPPORTED, read_field
 from penstock.core.records.bounds import BoundError
 from penstock.core.records.schema import Choice, Field, FieldType, Scalar, Schema
+from penstock.core.records.structs import struct_of
 from penstock.errors import Place, Problem
 
-__all__ = ["RECORD_ATTRIBUTE", "RecordType", "is_key_type", "record", "record_type"]
+__all__ = [
+    "RECORD_ATTRIBUTE",
+    "RecordType",
+    "is_key_type",
+    "made_record",
+    "record",
+    "record_of",
+    "record_type",
+]
 
 T = TypeVar("T")
 
@@ -39,8 +48,6 @@ class RecordType(Generic[T]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel as the schema: another process has a class of it, without the user's code."""
-        from penstock.core.records.made import made_record
-
         return made_record, (self.schema, self.place)
 
 
@@ -81,6 +88,26 @@ def record_type(cls: type[T]) -> RecordType[T] | None:
     """Return what ``record`` made of a class, or None where it was not used."""
     found = getattr(cls, RECORD_ATTRIBUTE, None)
     return found if isinstance(found, RecordType) else None
+
+
+def made_record(schema: Schema, place: Place | None = None) -> RecordType[Any]:
+    """Return a record type of this schema, as if a class had been marked with ``record``.
+
+    Its fields are given by name.
+    """
+    cls = struct_of(schema, frozen=True)
+    found = RecordType(cls, schema, place)
+    setattr(cls, RECORD_ATTRIBUTE, found)
+    setattr(cls, SCHEMA_ATTRIBUTE, schema)
+    return found
+
+
+def record_of(schema: Schema, *, closed: bool = False) -> RecordType[Any]:
+    """Return a record type of this schema, with a class of its own.
+
+    A ``closed`` one refuses fields that nobody declared, at any depth.
+    """
+    return RecordType(struct_of(schema, closed=closed), schema)
 
 
 def _build(cls: type[T], key: tuple[str, ...], time: str | None, place: Place | None) -> type[T]:

@@ -9,7 +9,6 @@ from typing import Any, Literal
 import msgspec
 
 from penstock.core.records.annotations import HINTS, bounded, read_type
-from penstock.core.records.record import RecordType
 from penstock.core.records.schema import (
     Choice,
     Field,
@@ -22,18 +21,10 @@ from penstock.core.records.schema import (
     Schema,
 )
 
-__all__ = ["record_of", "struct_of"]
+__all__ = ["struct_of"]
 
 Unread = dict[ScalarName, type[Any]]
 """Types of values that are not to be read, and what stands for them."""
-
-
-def record_of(schema: Schema, *, closed: bool = False) -> RecordType[Any]:
-    """Return a record type of this schema, with a class of its own.
-
-    A ``closed`` one refuses fields that nobody declared, at any depth.
-    """
-    return RecordType(_struct_of(schema, {}, closed=closed), schema)
 
 
 def struct_of(
@@ -42,18 +33,20 @@ def struct_of(
     instants_as_text: bool = False,
     decimals_unread: bool = False,
     frozen: bool = False,
+    closed: bool = False,
 ) -> type[Any]:
     """Return a class whose instances hold what records of this schema hold.
 
     With ``instants_as_text`` an instant is whatever text stands in its place, unread; with
-    ``decimals_unread`` a decimal is the JSON in its place.
+    ``decimals_unread`` a decimal is the JSON in its place. A ``closed`` one refuses fields that
+    nobody declared, at any depth.
     """
     unread: Unread = {}
     if instants_as_text:
         unread["instant"] = str
     if decimals_unread:
         unread["decimal"] = msgspec.Raw
-    return _struct_of(schema, unread, frozen=frozen)
+    return _struct_of(schema, unread, frozen=frozen, closed=closed)
 
 
 def _struct_of(

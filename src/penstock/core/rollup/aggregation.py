@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from penstock.core.aggregates.aggregate import Aggregate
 from penstock.core.derived.deduplication import Deduplicated, deduplicated
@@ -23,18 +23,17 @@ from penstock.core.derived.repartition import Repartitioned
 from penstock.core.derived.selected import ReadSelection, Selected, read_selection
 from penstock.core.derived.selecting import SelectingPlan
 from penstock.core.derived.steps import Declared, Flattened
-from penstock.core.joins.join import How, Join, On, Span, joined
+from penstock.core.joins.declared import How, On, Span
+from penstock.core.joins.join import Join, joined
 from penstock.core.panes.machine import Windowing
+from penstock.core.panes.triggers import Trigger
+from penstock.core.panes.windows import WindowKind
 from penstock.core.place import caller
+from penstock.core.records.eventtime import EventTime
+from penstock.core.records.record import RecordType
 from penstock.core.rollup.windowing import microseconds
-
-if TYPE_CHECKING:
-    from penstock.core.panes.triggers import Trigger
-    from penstock.core.panes.windows import WindowKind
-    from penstock.core.records.eventtime import EventTime
-    from penstock.core.records.record import RecordType
-    from penstock.core.topic import TopicSpec
-    from penstock.errors import Place, Problem
+from penstock.core.topic import TopicSpec
+from penstock.errors import Place, Problem
 
 __all__ = [
     "Aggregation",

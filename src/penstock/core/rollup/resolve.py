@@ -8,27 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from penstock.core.aggregates.aggregate import Form, Takes, form_of
+from penstock.core.aggregates.aggregate import Aggregate, Form, Takes, form_of
 from penstock.core.derived.steps import Step, TextReader
 from penstock.core.expression import Expression
 from penstock.core.expression.types import Type, is_comparable, is_numeric
+from penstock.core.panes.combiner import Combiner
 from penstock.core.panes.machine import PaneMachine, Windowing
 from penstock.core.panes.several import Several
 from penstock.core.panes.watermark import WatermarkRule
 from penstock.core.records.annotations import read_field
 from penstock.core.records.record import is_key_type
 from penstock.core.records.schema import Field, FieldType, Scalar, Schema
+from penstock.core.rollup.aggregation import Aggregation
 from penstock.core.rollup.shape import shape_problems
 from penstock.errors import Problem
-
-if TYPE_CHECKING:
-    from penstock.core.aggregates.aggregate import Aggregate
-    from penstock.core.panes.combiner import Combiner
-    from penstock.core.rollup.aggregation import Aggregation
 
 __all__ = ["Group", "Measure", "MeasureReader", "Rollup", "read_rollup"]
 

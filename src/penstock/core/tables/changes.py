@@ -22,8 +22,8 @@ from penstock.core.operators.steady import SteadyMachine
 from penstock.core.panes.packing import decode, encode
 from penstock.core.panes.store import Store
 from penstock.core.records.codec import key_encoder
-from penstock.core.records.made import made_record, type_name
-from penstock.core.records.record import RecordType
+from penstock.core.records.names import type_name
+from penstock.core.records.record import RecordType, made_record
 from penstock.core.records.schema import Field, Scalar, Schema
 from penstock.core.rollup.reader import compile_measure
 from penstock.core.rollup.resolve import Group, Measure

@@ -15,8 +15,8 @@ from penstock.core.operators.steady import Kept, SteadyMachine
 from penstock.core.panes.packing import decode, encode
 from penstock.core.panes.store import Store
 from penstock.core.panes.times import BEGINNING, END
-from penstock.core.records.made import made_record, type_name
-from penstock.core.records.record import RecordType
+from penstock.core.records.names import type_name
+from penstock.core.records.record import RecordType, made_record
 from penstock.core.records.schema import Field, Scalar, Schema
 from penstock.core.rollup.declaration import combiner_words
 from penstock.core.rollup.resolve import Group, Measure

@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 from penstock.core.records.admission import Check, record_check
 from penstock.core.records.codec import JsonCodec, key_encoder
 from penstock.core.records.decimals import ODD
+from penstock.core.records.record import record_of
 from penstock.core.records.schema import Choice, Scalar, Schema
-from penstock.core.records.structs import record_of, struct_of
+from penstock.core.records.structs import struct_of
 from penstock.errors import DataError
 from penstock.pipelines.gate.columns import InDoubtError, bounds, column
 from penstock.pipelines.spark.schema import holds_milliseconds

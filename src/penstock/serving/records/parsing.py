@@ -9,8 +9,8 @@ import msgspec
 
 from penstock.core.graph.data import Stream
 from penstock.core.records.codec import JsonCodec
+from penstock.core.records.record import record_of
 from penstock.core.records.schema import Field, FieldType, ListOf, MapOf, Nested, Schema
-from penstock.core.records.structs import record_of
 from penstock.errors import DataError
 from penstock.serving.http.problems import Problem
 

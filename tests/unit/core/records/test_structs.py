@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from penstock.core.records.codec import JsonCodec
+from penstock.core.records.record import record_of
 from penstock.core.records.schema import Schema
-from penstock.core.records.structs import record_of, struct_of
+from penstock.core.records.structs import struct_of
 from penstock.errors import DataError
 
 samples = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[3] / "payloads.py")))

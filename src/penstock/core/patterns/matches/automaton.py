@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from penstock.core.expression.tree import Taken, walk
-from penstock.core.patterns.plan import AnyPart, Body, PatternPlan, Taker
+from penstock.core.patterns.planned import AnyPart, Body, PlannedPattern, Taker
 
 __all__ = ["Automaton", "Point", "Position", "Thread"]
 
@@ -123,7 +123,7 @@ class Point:
 class Automaton:
     """The points of a pattern, by their positions."""
 
-    def __init__(self, plan: PatternPlan) -> None:
+    def __init__(self, plan: PlannedPattern) -> None:
         self._plan = plan
         self._points: dict[Position, Point] = {}
         self._last = _last_step(plan.parts)
@@ -159,7 +159,7 @@ class Automaton:
 class _Builder:
     """Goes from one place to everything that may follow."""
 
-    def __init__(self, plan: PatternPlan, last: int) -> None:
+    def __init__(self, plan: PlannedPattern, last: int) -> None:
         self.threads: list[Thread] = []
         self.complete = False
         self._plan = plan

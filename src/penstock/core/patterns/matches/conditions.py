@@ -9,7 +9,7 @@ from typing import Any
 from penstock.core.expression import Expression, compile_predicate, compile_row, compile_step
 from penstock.core.expression.tree import Taken, walk
 from penstock.core.patterns.matches.begun import Link
-from penstock.core.patterns.plan import PatternPlan
+from penstock.core.patterns.planned import PlannedPattern
 from penstock.core.records.schema import Schema
 from penstock.errors import DataError
 
@@ -24,7 +24,7 @@ _INT64 = 2**63
 class Conditions:
     """Which tests a record fits, as bits."""
 
-    def __init__(self, plan: PatternPlan) -> None:
+    def __init__(self, plan: PlannedPattern) -> None:
         self._plain: list[list[tuple[int, Callable[[Any], bool]]]] = [[] for _ in plan.inputs]
         self._always = [0 for _ in plan.inputs]
         self._asking: dict[int, tuple[int, Callable[[Any, Values], bool]]] = {}
@@ -90,7 +90,7 @@ class Fold:
         return values
 
 
-def fold(taken: Sequence[Taken], plan: PatternPlan) -> Fold:
+def fold(taken: Sequence[Taken], plan: PlannedPattern) -> Fold:
     """Return what keeps up the values that are asked for in a pattern."""
     return Fold(taken, [taker.name for taker in plan.takers])
 

@@ -17,7 +17,7 @@ from penstock.core.panes.times import END, NEVER
 from penstock.core.patterns.matches.begun import KeyState, Match, pack_state, unpack_state
 from penstock.core.patterns.matches.events import Event, EventCodec
 from penstock.core.patterns.matches.matcher import Failed, Matcher
-from penstock.core.patterns.plan import PatternPlan
+from penstock.core.patterns.planned import PlannedPattern
 from penstock.errors import DataError
 
 __all__ = ["EarlyKey", "Found", "Key", "Matching"]
@@ -89,7 +89,7 @@ class EarlyKey(Key):
 class Matching:
     """Takes keys up to a watermark; it holds nothing but what was compiled."""
 
-    def __init__(self, plan: PatternPlan) -> None:
+    def __init__(self, plan: PlannedPattern) -> None:
         self._plan = plan
         self._matcher = Matcher(plan)
         self._codec = EventCodec(plan.inputs)

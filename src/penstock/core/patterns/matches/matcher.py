@@ -16,7 +16,7 @@ from penstock.core.patterns.matches.begun import Begun, KeyState, Link, Match
 from penstock.core.patterns.matches.conditions import Conditions, Values, fold
 from penstock.core.patterns.matches.events import Event
 from penstock.core.patterns.matches.skipping import release
-from penstock.core.patterns.plan import PatternPlan
+from penstock.core.patterns.planned import PlannedPattern
 from penstock.errors import DataError
 
 __all__ = ["Failed", "Matcher"]
@@ -28,7 +28,7 @@ Failed = tuple[Event, DataError]
 class Matcher:
     """Finds the matches of a pattern; it holds nothing but what was compiled."""
 
-    def __init__(self, plan: PatternPlan) -> None:
+    def __init__(self, plan: PlannedPattern) -> None:
         self.automaton = Automaton(plan)
         self.conditions = Conditions(plan)
         self._plan = plan

@@ -10,7 +10,7 @@ from heapq import heapify, heappop
 
 from penstock.core.patterns.matches.begun import KeyState, Match
 from penstock.core.patterns.matches.events import Event, Order
-from penstock.core.patterns.plan import Skipping
+from penstock.core.patterns.planned import Skipping
 from penstock.errors import DataError
 
 __all__ = ["release"]
