@@ -38,6 +38,7 @@ MODULES = (
     "aggregates",
     "lifecycles",
     "patterns",
+    "live",
     "models",
     "connectors",
     "testing",

@@ -3,7 +3,8 @@
     python tests/conformance/filters.py FILE --engine driver
 
 The kind of a file is seen by the keys of its cases: ``steps`` are live queries, ``sort`` orders,
-else filters.
+else filters. The engine ``core`` has neither a log nor a grid; ``driver`` and ``service`` have a
+grid of ``--grid`` rows and as many columns.
 """
 
 import runpy
@@ -14,117 +15,44 @@ runpy.run_path(str(Path(__file__).resolve().parents[2] / "scripts" / "own_python
 import argparse
 import json
 import sys
-from collections.abc import Callable
-from datetime import datetime
-from typing import Any
 
-from penstock.core.live.query import read_query
-from penstock.core.live.result import Event, live_result
-from penstock.core.live.values import order_of
-from penstock.errors import DataError
+from live_form import Case, Engine
 
-ENGINES = ("core",)
+ENGINES = ("core", "driver", "service")
 
 
-def decoded(value: Any) -> Any:
-    """Return a value of a case: a ``$date`` is an instant."""
-    if isinstance(value, dict):
-        if set(value) == {"$date"}:
-            return datetime.fromisoformat(value["$date"])
-        return {name: decoded(each) for name, each in value.items()}
-    return [decoded(each) for each in value] if isinstance(value, list) else value
+def engine_of(name: str, grid: int) -> Engine:
+    """Return what runs the cases."""
+    if name == "core":
+        from live_core import CoreEngine
 
+        return CoreEngine()
+    if name == "driver":
+        from live_driver import DriverEngine
 
-class Subscription:
-    """One live query over a collection of its own."""
+        return DriverEngine(grid)
+    from live_service import ServiceEngine
 
-    def __init__(self, query: Any, before: list[Any]) -> None:
-        self.table = {order_of(each["_id"]): each for each in before}
-        self.query = read_query(query)
-        self.live = live_result(self.query, refill=self._first)
-        self.live.begin(list(self.table.values()))
-
-    def _first(self, count: int) -> list[Any]:
-        found = [each for each in self.table.values() if self.query.matches(each)]
-        return sorted(found, key=self.query.place)[:count]
-
-    def write(self, step: dict[str, Any]) -> list[Event]:
-        """Do the write of a step and return the events."""
-        operation = next(name for name in ("insert", "update", "delete") if name in step)
-        given = step[operation]
-        identity = given if operation == "delete" else given["_id"]
-        document = None if operation == "delete" else given
-        self.table.pop(order_of(identity), None)
-        if document is not None:
-            self.table[order_of(identity)] = document
-        return self.live.write(operation, identity, document)
-
-    @property
-    def result(self) -> list[Any]:
-        """The identities of the result; those of a set sorted."""
-        found = [each["_id"] for each in self.live.documents]
-        return found if self.query.ordered else sorted(found, key=order_of)
-
-
-def run_filter(case: dict[str, Any]) -> tuple[Any, Any]:
-    docs = [{"_id": f"doc{n}", **each} for n, each in enumerate(case.get("docs", []))]
-    try:
-        query = read_query({"filter": case["filter"]})
-    except DataError as error:
-        return ("refused" if case.get("error") else case["match"]), "refused" if error else ""
-    found = [index for index, each in enumerate(docs) if query.matches(each)]
-    return ("refused" if case.get("error") else case["match"]), found
-
-
-def run_sort(case: dict[str, Any]) -> tuple[Any, Any]:
-    query = {name: case[name] for name in ("filter", "sort", "offset", "limit") if name in case}
-    expected = "refused" if case.get("error") else case["result"]
-    try:
-        subscription = Subscription(query, case["docs"])
-    except DataError:
-        return expected, "refused"
-    return expected, subscription.result
-
-
-def run_live(case: dict[str, Any]) -> tuple[Any, Any]:
-    subscription = Subscription(case["query"], case["before"])
-    expected: list[Any] = [case["initial"]]
-    got: list[Any] = [subscription.result]
-    options = case.get("options", {})
-    for step in case["steps"]:
-        events = subscription.write(step)
-        operations = options.get("operations", ["all"])
-        kinds = options.get("matchTypes", ["all"])
-        told = [
-            [each.match, each.operation, each.document["_id"], each.index]
-            for each in events
-            if ("all" in operations or each.operation in operations)
-            and ("all" in kinds or each.match in kinds)
-        ]
-        expected += [step["events"], step["result"]]
-        got += [told, subscription.result]
-    return expected, got
-
-
-def runner_of(case: dict[str, Any]) -> Callable[[dict[str, Any]], tuple[Any, Any]]:
-    if "steps" in case:
-        return run_live
-    return run_sort if "sort" in case else run_filter
+    return ServiceEngine(grid)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path)
-    parser.add_argument("--engine", choices=ENGINES, default="core")
+    parser.add_argument("--engine", choices=ENGINES, default="driver")
+    parser.add_argument("--grid", type=int, default=3, help="rows and columns (3)")
     options = parser.parse_args()
-    cases = json.loads(options.file.read_text())["cases"]
+    cases = [Case(given) for given in json.loads(options.file.read_text())["cases"]]
+    engine = engine_of(options.engine, options.grid)
+    try:
+        outcomes = engine.run(cases)
+    finally:
+        engine.close()
     failed = 0
-    for case in cases:
-        read = decoded(case)
-        expected, got = runner_of(read)(read)
-        if expected != got:
+    for case, outcome in zip(cases, outcomes, strict=True):
+        if not outcome.passed:
             failed += 1
-            print(f"{case['id']}: expected {expected}, got {got}")
+            print(f"{case.id}: expected {outcome.expected}, found {outcome.found}")
     print(f"{len(cases) - failed} passed, {failed} failed")
     return 1 if failed else 0
 

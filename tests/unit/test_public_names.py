@@ -26,6 +26,7 @@ PUBLIC = {
         " WritingConnector json_files keyboard run_sink run_source tcp_lines text_file"
     ),
     "penstock.lifecycles": "lifecycle",
+    "penstock.live": "Asked LiveQueries News ResultCopy",
     "penstock.models": (
         "Drift ModelVersion Models Reference Refusal Served opened reference_of sealed shape_of"
     ),

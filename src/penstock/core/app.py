@@ -4,6 +4,7 @@ from penstock.core.declare.actors import DeclaresActors
 from penstock.core.declare.data import DeclaresData
 from penstock.core.declare.declarations import Declarations
 from penstock.core.declare.gateways import DeclaresGateways
+from penstock.core.declare.live import DeclaresLiveQueries
 from penstock.core.declare.parts import DeclaresParts
 from penstock.core.declare.questions import DeclaresQuestions
 from penstock.core.graph.graph import Graph
@@ -13,7 +14,14 @@ from penstock.core.place import caller
 __all__ = ["App"]
 
 
-class App(DeclaresData, DeclaresParts, DeclaresActors, DeclaresGateways, DeclaresQuestions):
+class App(
+    DeclaresData,
+    DeclaresLiveQueries,
+    DeclaresParts,
+    DeclaresActors,
+    DeclaresGateways,
+    DeclaresQuestions,
+):
     """An application: a name, and everything that is declared under it.
 
     Declaring starts nothing and raises nothing. A mistake is kept with its line, and ``penstock
