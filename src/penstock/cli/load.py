@@ -14,7 +14,7 @@ from penstock.cli.mistakes import mistake, mistakes_in
 from penstock.cli.screen.terminal import shortened
 from penstock.core.app import App
 from penstock.core.graph.graph import Graph
-from penstock.core.place import did_you_mean
+from penstock.core.hints import did_you_mean
 from penstock.errors import ConfigurationError, DefinitionError
 
 __all__ = ["Application", "Target", "find_target", "load_application"]

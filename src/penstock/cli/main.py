@@ -18,7 +18,7 @@ from penstock.cli.screen.logformat import tell_of_threads
 from penstock.cli.screen.terminal import Terminal
 from penstock.cli.session import Session
 from penstock.cli.stopping import INTERRUPTED
-from penstock.core.place import did_you_mean
+from penstock.core.hints import did_you_mean
 from penstock.core.printable import printable
 from penstock.errors import PenstockError
 

@@ -17,7 +17,8 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from penstock.core.app import App
-from penstock.core.place import did_you_mean, is_penstocks
+from penstock.core.hints import did_you_mean
+from penstock.core.place import is_penstocks
 from penstock.core.printable import printable
 from penstock.core.rules.check import check
 from penstock.errors import DefinitionError, Place, Problem

@@ -26,5 +26,5 @@ matching     patterns of texts, matched in linear time
 ===========  =====================================================================================
 
 Each room imports only from those below it; ``topic``, ``options``, ``units``, ``place``,
-``printable`` and ``partitioner`` are small modules that all of them use.
+``hints``, ``printable`` and ``partitioner`` are small modules that all of them use.
 """

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from penstock.core.place import did_you_mean
+from penstock.core.hints import did_you_mean
 from penstock.core.units import UnitError, duration, size
 from penstock.errors import Place, Problem
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from penstock.core.place import did_you_mean
+from penstock.core.hints import did_you_mean
 from penstock.core.settings.configuration import Configuration, GivenValue, Layer, resolve
 from penstock.core.settings.keys import (
     ENVIRONMENT_PREFIX,

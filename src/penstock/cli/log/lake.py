@@ -10,7 +10,7 @@ from penstock.cli.arguments import add_app, add_json, command
 from penstock.cli.screen.terminal import shortened
 from penstock.cli.session import Session
 from penstock.core.graph.data import Lake
-from penstock.core.place import did_you_mean
+from penstock.core.hints import did_you_mean
 from penstock.core.units import duration_text
 from penstock.errors import ConfigurationError
 

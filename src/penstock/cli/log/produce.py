@@ -17,7 +17,7 @@ import msgspec
 from penstock.cli.arguments import add_app, add_json, command
 from penstock.cli.session import Session
 from penstock.core.graph.data import OnLog
-from penstock.core.place import did_you_mean
+from penstock.core.hints import did_you_mean
 from penstock.core.records.codec import JsonCodec
 from penstock.core.topic import Partitioning
 from penstock.errors import ConfigurationError, DataError

@@ -14,7 +14,7 @@ from penstock.cli.arguments import add_app, add_json, command, read_count
 from penstock.cli.session import Session
 from penstock.core.asking.questions import Get, Positions, Rows, Scan
 from penstock.core.graph.parts import Service
-from penstock.core.place import did_you_mean
+from penstock.core.hints import did_you_mean
 from penstock.core.wiring.lookup import find_part
 from penstock.errors import ConfigurationError
 from penstock.machine.peers.secret import shared_secret

@@ -13,8 +13,8 @@ from penstock.cli.moments import START_HELP, read_start
 from penstock.cli.records import Columns, Shown, as_json, by_type, plainly, text_of
 from penstock.cli.session import Session
 from penstock.cli.stopping import Stop, stop_on_signals
+from penstock.core.hints import did_you_mean
 from penstock.core.matching.linear import linear_search
-from penstock.core.place import did_you_mean
 from penstock.errors import ConfigurationError
 
 __all__ = ["add_tail"]

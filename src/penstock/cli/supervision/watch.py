@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.cli.records import Shown, by_type
 from penstock.core.graph.data import Lake, OnLog, Table
 from penstock.core.graph.graph import Graph
-from penstock.core.place import did_you_mean
+from penstock.core.hints import did_you_mean
 from penstock.errors import ConfigurationError, PenstockError
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import Any, Literal, TypeVar
 
 from penstock.core.graph.data import Data, Lake, OnLog, Stream, Table
 from penstock.core.graph.parts import FILLING, Part, Pipeline, Service
+from penstock.core.hints import declare_first, did_you_mean, label
 from penstock.core.operators.operator import Inner, Operator, is_operator
 from penstock.core.options import Options
-from penstock.core.place import declare_first, did_you_mean, label
 from penstock.core.records.eventtime import EventTime
 from penstock.core.records.record import RecordType, record_type
 from penstock.core.records.schema import Schema

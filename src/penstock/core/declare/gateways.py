@@ -8,8 +8,9 @@ from penstock.core.declare.declarations import Declarations
 from penstock.core.graph.data import Stream, Table
 from penstock.core.graph.gateway import REMEMBERS, Gateway
 from penstock.core.graph.parts import Service
+from penstock.core.hints import did_you_mean
 from penstock.core.options import Options
-from penstock.core.place import caller, did_you_mean
+from penstock.core.place import caller
 from penstock.errors import Place, Problem
 
 __all__ = ["DeclaresGateways"]

@@ -11,8 +11,9 @@ from penstock.core.graph.data import Stream, Table
 from penstock.core.grid.livequeries import LEASE, MOST_ROWS, LiveQueries
 from penstock.core.grid.messages import ASKED, PLACED
 from penstock.core.grid.operators import Cells, Results
+from penstock.core.hints import did_you_mean
 from penstock.core.options import Options
-from penstock.core.place import caller, did_you_mean
+from penstock.core.place import caller
 from penstock.core.records.eventtime import EventTime
 from penstock.core.records.record import RecordType
 from penstock.core.records.schema import Scalar

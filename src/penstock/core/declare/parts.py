@@ -30,8 +30,9 @@ from penstock.core.graph.policy import ErrorPolicy
 from penstock.core.graph.questions import Questions
 from penstock.core.graph.signature import method, read_definition
 from penstock.core.graph.timeorder import InTimeOrder
+from penstock.core.hints import did_you_mean
 from penstock.core.operators.broadcast import Broadcast
-from penstock.core.place import caller, did_you_mean, place_of
+from penstock.core.place import caller, place_of
 from penstock.errors import Problem
 
 __all__ = ["DeclaresParts"]

@@ -17,6 +17,7 @@ from penstock.core.derived.steps import TextReader
 from penstock.core.expression import Expression
 from penstock.core.instants import MICROSECOND
 from penstock.core.operators.operator import Input, RowLookup, Shape
+from penstock.core.operators.plans import StatefulPlan
 from penstock.core.options import UnreadableSpan, span_of
 from penstock.core.panes.store import Store
 from penstock.core.panes.watermark import WatermarkRule
@@ -109,7 +110,7 @@ def _lost_key(
 
 
 @dataclass(frozen=True, slots=True)
-class DeduplicatingPlan:
+class DeduplicatingPlan(StatefulPlan):
     """What is kept of each record that came: its key, its values of ``by``, its event time."""
 
     selection: ReadSelection
@@ -121,11 +122,6 @@ class DeduplicatingPlan:
         """What it reads: where records have no event time, that of the log is theirs."""
         given = self.selection.input
         return (given if given.rule is not None else replace(given, rule=WatermarkRule()),)
-
-    @property
-    def stateful(self) -> bool:
-        """Return True: it remembers what came."""
-        return True
 
     def result(self, name: str, shape: Shape) -> RecordType[Any]:  # noqa: ARG002 - for both alike
         """Return the type of its results."""
@@ -147,10 +143,6 @@ class DeduplicatingPlan:
             store=store,
             made=record.cls,
         )
-
-    def finished(self) -> DeduplicatingPlan:
-        """Return the same: each result is final."""
-        return self
 
     def declaration(self) -> Mapping[str, str]:
         """Return what it computes; for how long may change without harm."""

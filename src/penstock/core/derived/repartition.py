@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.core.derived.selected import ReadSelection, Selected, read_selection
 from penstock.core.derived.selecting import SelectingPlan
-from penstock.core.place import did_you_mean
+from penstock.core.hints import did_you_mean
 from penstock.core.records.record import is_key_type
 from penstock.errors import Place, Problem
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.core.derived.steps import Declared, Step, TextReader, step_words
+from penstock.core.hints import declare_first, label
 from penstock.core.operators.inputs import input_of
 from penstock.core.operators.operator import Input
-from penstock.core.place import declare_first, label
 from penstock.core.records.names import type_name
 from penstock.core.records.record import RecordType, made_record
 from penstock.core.records.schema import Schema

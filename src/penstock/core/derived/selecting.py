@@ -17,6 +17,7 @@ from penstock.core.operators.operator import (
     RowLookup,
     Shape,
 )
+from penstock.core.operators.plans import StatelessPlan
 from penstock.core.operators.stateless import StatelessMachine
 from penstock.core.panes.store import Store
 from penstock.core.records.record import RecordType
@@ -26,7 +27,7 @@ __all__ = ["SelectingMachine", "SelectingPlan"]
 
 
 @dataclass(frozen=True, slots=True)
-class SelectingPlan:
+class SelectingPlan(StatelessPlan):
     """Records of one stream or several, each through the steps of its own."""
 
     selections: tuple[ReadSelection, ...]
@@ -37,11 +38,6 @@ class SelectingPlan:
     def inputs(self) -> tuple[Input, ...]:
         """What it reads."""
         return tuple(each.input for each in self.selections)
-
-    @property
-    def stateful(self) -> bool:
-        """Return False: nothing is remembered."""
-        return False
 
     def result(self, name: str, shape: Shape) -> RecordType[Any]:  # noqa: ARG002 - for both alike
         """Return the type of its results."""
@@ -56,10 +52,6 @@ class SelectingPlan:
     ) -> SelectingMachine:
         """Return what does the work."""
         return SelectingMachine(self, record)
-
-    def finished(self) -> SelectingPlan:
-        """Return the same: each result is final."""
-        return self
 
     def declaration(self) -> Mapping[str, str]:
         """Return what it computes, aspect by aspect."""

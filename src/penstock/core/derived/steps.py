@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from penstock.core.expression import Expression, examine
 from penstock.core.expression.tree import Field as FieldNode
-from penstock.core.place import did_you_mean
+from penstock.core.hints import did_you_mean
 from penstock.core.records.names import FIELD_NAME_HINT, field_name_problem
 from penstock.core.records.schema import Field, FieldType, ListOf, Scalar, Schema
 from penstock.errors import Place, Problem

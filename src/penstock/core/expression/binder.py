@@ -31,7 +31,7 @@ from penstock.core.expression.types import (
     Struct,
     from_field_type,
 )
-from penstock.core.place import did_you_mean
+from penstock.core.hints import did_you_mean
 from penstock.core.records import schema as schemas
 from penstock.core.records.schema import FieldType, Schema
 

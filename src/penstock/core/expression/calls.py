@@ -30,7 +30,7 @@ from penstock.core.expression.types import (
     is_numeric,
 )
 from penstock.core.expression.values.times import TRUNCATIONS
-from penstock.core.place import did_you_mean
+from penstock.core.hints import did_you_mean
 
 __all__ = ["FUNCTION_RULES", "call_signature"]
 

@@ -32,6 +32,7 @@ from penstock.core.operators.operator import (
     RowLookup,
     Shape,
 )
+from penstock.core.operators.plans import StatefulPlan
 from penstock.core.operators.steady import SteadyMachine
 from penstock.core.panes.store import Store
 from penstock.core.records.names import type_name
@@ -75,7 +76,7 @@ class Subscriptions:
 
 
 @dataclass(frozen=True, slots=True)
-class SubscriptionPlan:
+class SubscriptionPlan(StatefulPlan):
     """The left table, and the fields that point at a right row."""
 
     input: Input
@@ -88,11 +89,6 @@ class SubscriptionPlan:
     def inputs(self) -> tuple[Input, ...]:
         """What it reads."""
         return (self.input,)
-
-    @property
-    def stateful(self) -> bool:
-        """Return True: it remembers where each row points."""
-        return True
 
     def result(self, name: str, shape: Shape) -> RecordType[Any]:  # noqa: ARG002 - a stream
         """Return the type of its results."""
@@ -114,10 +110,6 @@ class SubscriptionPlan:
     ) -> SubscriptionMachine:
         """Return what does the work."""
         return SubscriptionMachine(self, store, record.cls)
-
-    def finished(self) -> SubscriptionPlan:
-        """Return the same."""
-        return self
 
     def declaration(self) -> Mapping[str, str]:
         """Return what it computes."""
@@ -217,18 +209,13 @@ class Answers:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerPlan:
+class AnswerPlan(StatefulPlan):
     """Subscriptions and the right table."""
 
     inputs: tuple[Input, ...]
     history: int | None
     schema: Schema
     steps: tuple[Step, ...]
-
-    @property
-    def stateful(self) -> bool:
-        """Return True: it keeps the rows and who points at them."""
-        return True
 
     def result(self, name: str, shape: Shape) -> RecordType[Any]:  # noqa: ARG002 - a stream
         """Return the type of its results."""
@@ -250,10 +237,6 @@ class AnswerPlan:
     ) -> AnswerMachine:
         """Return what does the work."""
         return AnswerMachine(self, store, record.cls)
-
-    def finished(self) -> AnswerPlan:
-        """Return the same."""
-        return self
 
     def declaration(self) -> Mapping[str, str]:
         """Return what it computes."""

@@ -24,6 +24,7 @@ from penstock.core.operators.operator import (
     RowLookup,
     Shape,
 )
+from penstock.core.operators.plans import StatelessPlan
 from penstock.core.operators.stateless import StatelessMachine
 from penstock.core.panes.store import Store
 from penstock.core.panes.watermark import WatermarkRule
@@ -100,7 +101,7 @@ def key_text(schema: Schema, by: Sequence[str]) -> Callable[[Any], bytes]:
 
 
 @dataclass(frozen=True, slots=True)
-class RekeyPlan:
+class RekeyPlan(StatelessPlan):
     """The records of one stream, each with its key."""
 
     selection: ReadSelection
@@ -110,11 +111,6 @@ class RekeyPlan:
     def inputs(self) -> tuple[Input, ...]:
         """What it reads."""
         return (self.selection.input,)
-
-    @property
-    def stateful(self) -> bool:
-        """Return False: nothing is remembered."""
-        return False
 
     def result(self, name: str, shape: Shape) -> RecordType[Any]:  # noqa: ARG002 - a stream
         """Return the type of its results."""
@@ -129,10 +125,6 @@ class RekeyPlan:
     ) -> RekeyMachine:
         """Return what does the work."""
         return RekeyMachine(self, record)
-
-    def finished(self) -> RekeyPlan:
-        """Return the same: each result is final."""
-        return self
 
     def declaration(self) -> Mapping[str, str]:
         """Return what it computes."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from penstock.core.derived.selected import ReadSelection, Selected, read_selection
+from penstock.core.hints import did_you_mean
 from penstock.core.instants import MICROSECOND
 from penstock.core.joins.declared import DeclaredJoin
 from penstock.core.operators.broadcast import Broadcast
-from penstock.core.place import did_you_mean
 from penstock.core.records.names import is_field_name
 from penstock.core.records.record import is_key_type
 from penstock.core.records.schema import Choice, Field, FieldType, Scalar, Schema

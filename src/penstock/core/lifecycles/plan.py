@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.core.derived.steps import TextReader
 from penstock.core.expression import Expression
+from penstock.core.hints import declare_first, label
 from penstock.core.instants import MICROSECOND
 from penstock.core.lifecycles.declared import DeclaredLifeCycle, Move
 from penstock.core.lifecycles.machine import LifeMachine
@@ -15,9 +16,9 @@ from penstock.core.lifecycles.planned import PlannedLifeCycle, ReadMove
 from penstock.core.lifecycles.soundness import soundness_problems
 from penstock.core.operators.inputs import input_of
 from penstock.core.operators.operator import Input, RowLookup, Shape
+from penstock.core.operators.plans import StatefulPlan
 from penstock.core.panes.store import Store
 from penstock.core.panes.watermark import WatermarkRule
-from penstock.core.place import declare_first, label
 from penstock.core.records.names import type_name
 from penstock.core.records.record import RecordType, made_record
 from penstock.core.records.schema import Field, Scalar, Schema
@@ -32,13 +33,8 @@ _TAKEN = ("state", "before", "cause", "legal", "wanted", "at", "since")
 
 
 @dataclass(frozen=True, slots=True)
-class LifeCyclePlan(PlannedLifeCycle):
+class LifeCyclePlan(PlannedLifeCycle, StatefulPlan):
     """A life cycle ready to run; plain values that can travel."""
-
-    @property
-    def stateful(self) -> bool:
-        """Return True: it remembers the state of each key."""
-        return True
 
     def result(self, name: str, shape: Shape) -> RecordType[Any]:
         """Return the type of its changes, or of the rows that say where each key is."""
@@ -59,10 +55,6 @@ class LifeCyclePlan(PlannedLifeCycle):
     ) -> LifeMachine:
         """Return what does the work."""
         return LifeMachine(self, store=store, record=record)
-
-    def finished(self) -> LifeCyclePlan:
-        """Return the same: each change is final."""
-        return self
 
     def declaration(self) -> Mapping[str, str]:
         """Return what the state of a key depends on: states, moves and time-outs may change."""

@@ -5,9 +5,9 @@ from datetime import timedelta
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
+from penstock.core.hints import did_you_mean
 from penstock.core.lifecycles.declared import DeclaredLifeCycle, Move
 from penstock.core.options import UnreadableSpan
-from penstock.core.place import did_you_mean
 from penstock.errors import Problem
 
 __all__ = ["soundness_problems"]

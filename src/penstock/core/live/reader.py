@@ -7,6 +7,7 @@ is ignored.
 from collections.abc import Callable
 from typing import Any, Literal
 
+from penstock.core.hints import did_you_mean
 from penstock.core.live.comparisons import COMPARISONS, equal_to, one_of
 from penstock.core.live.filter import Condition, Joined, Node, compiled
 from penstock.core.live.geography import GEOGRAPHY
@@ -15,7 +16,6 @@ from penstock.core.live.refusal import refuse
 from penstock.core.live.shapes import SHAPES, exists
 from penstock.core.live.texts import Pattern, pattern_test, read_pattern_value
 from penstock.core.live.values import kind_of
-from penstock.core.place import did_you_mean
 
 __all__ = ["DEEPEST_FILTER", "LARGEST_FILTER", "read_filter"]
 

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
+from penstock.core.hints import declare_first, did_you_mean, label
 from penstock.core.patterns.declared import DeclaredPattern, steps_of
 from penstock.core.patterns.steps import Element, Group, Step
-from penstock.core.place import declare_first, did_you_mean, label
 from penstock.core.records.names import FIELD_NAME_HINT, field_name_problem, is_field_name
 from penstock.errors import Problem
 

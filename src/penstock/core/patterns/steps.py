@@ -3,15 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias, TypedDict, Unpack
 
-__all__ = ["Chain", "Contiguity", "Element", "Group", "Sequence", "Step", "Times", "sequence"]
+__all__ = [
+    "Chain",
+    "Contiguity",
+    "Element",
+    "Group",
+    "Sequence",
+    "Step",
+    "StepOptions",
+    "Times",
+    "sequence",
+]
 
 Contiguity = Literal["strict", "relaxed", "any"]
 """Which records may lie between two that are taken: none, those that do not fit, or any."""
 
 Times: TypeAlias = int | tuple[int, int | None]
 """How often a step is repeated: so often, or from so often to so often; None: without end."""
+
+
+class _Repeated(TypedDict, total=False):
+    times: Times
+    between: Contiguity
+    optional: bool
+    until: str | None
+
+
+class StepOptions(_Repeated, total=False):
+    """What may be said of a step; :meth:`Chain.then` explains it."""
+
+    where: str | None
+    greedy: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,28 +79,13 @@ class Chain:
         self,
         step: str | Sequence,
         stream: Any = None,
-        *,
-        where: str | None = None,
-        times: Times = 1,
-        between: Contiguity = "relaxed",
-        optional: bool = False,
-        greedy: bool = False,
-        until: str | None = None,
+        **options: Unpack[StepOptions],
     ) -> Self:
         """Begin with a record of a stream that fits the condition; any such record may begin.
 
         The options are those of ``then``.
         """
-        return self.then(
-            step,
-            stream,
-            where=where,
-            times=times,
-            between=between,
-            optional=optional,
-            greedy=greedy,
-            until=until,
-        )
+        return self.then(step, stream, **options)
 
     def then(
         self,
@@ -119,57 +128,25 @@ class Chain:
         self,
         step: str | Sequence,
         stream: Any = None,
-        *,
-        where: str | None = None,
-        times: Times = 1,
-        between: Contiguity = "relaxed",
-        optional: bool = False,
-        greedy: bool = False,
-        until: str | None = None,
+        **options: Unpack[StepOptions],
     ) -> Self:
         """Go on with the very next record of the key, of whichever stream of the pattern.
 
         The options are those of ``then``.
         """
-        return self._with(
-            "strict",
-            step,
-            stream,
-            where=where,
-            times=times,
-            between=between,
-            optional=optional,
-            greedy=greedy,
-            until=until,
-        )
+        return self._with("strict", step, stream, **options)
 
     def any(
         self,
         step: str | Sequence,
         stream: Any = None,
-        *,
-        where: str | None = None,
-        times: Times = 1,
-        between: Contiguity = "relaxed",
-        optional: bool = False,
-        greedy: bool = False,
-        until: str | None = None,
+        **options: Unpack[StepOptions],
     ) -> Self:
         """Go on with any later record that fits: each choice is a match of its own.
 
         The options are those of ``then``.
         """
-        return self._with(
-            "any",
-            step,
-            stream,
-            where=where,
-            times=times,
-            between=between,
-            optional=optional,
-            greedy=greedy,
-            until=until,
-        )
+        return self._with("any", step, stream, **options)
 
     def never(self, name: str, stream: Any, *, where: str | None = None) -> Self:
         """Let no such record come before that of the next step; at the end: within the time."""
@@ -181,16 +158,26 @@ class Chain:
         absent = Step(name=name, stream=stream, after="strict", where=where, absent=True)
         return replace(self, elements=(*self.elements, absent))
 
-    def _with(self, after: Contiguity, step: str | Sequence, stream: Any, **options: Any) -> Self:
+    def _with(
+        self,
+        after: Contiguity,
+        step: str | Sequence,
+        stream: Any,
+        *,
+        where: str | None = None,
+        greedy: bool = False,
+        **repeated: Unpack[_Repeated],
+    ) -> Self:
         element: Element
         if isinstance(step, Sequence):
-            # What only single steps have is kept out: `penstock check` says so.
-            alone = {name: options.pop(name) for name in ("where", "greedy")}
-            element = Group(sequence=step, after=after, **options)
-            if alone["where"] is not None or alone["greedy"] or stream is not None:
-                element = replace(element, sequence=_misused(step))
+            # Only single steps have these: `penstock check` says so.
+            misused = where is not None or greedy or stream is not None
+            sequence = _misused(step) if misused else step
+            element = Group(sequence=sequence, after=after, **repeated)
         else:
-            element = Step(name=step, stream=stream, after=after, **options)
+            element = Step(
+                name=step, stream=stream, after=after, where=where, greedy=greedy, **repeated
+            )
         return replace(self, elements=(*self.elements, element))
 
 

@@ -7,8 +7,9 @@ from typing import Any, Generic, TypeVar, dataclass_transform, get_type_hints
 
 import msgspec
 
+from penstock.core.hints import did_you_mean
 from penstock.core.matching.pattern import PatternError
-from penstock.core.place import caller, did_you_mean
+from penstock.core.place import caller
 from penstock.core.records.annotations import SCHEMA_ATTRIBUTE, SUPPORTED, read_field
 from penstock.core.records.bounds import BoundError
 from penstock.core.records.schema import Choice, Field, FieldType, Scalar, Schema

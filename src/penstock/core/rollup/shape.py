@@ -6,9 +6,9 @@ from typing import Any, TypeAlias
 
 from penstock.core.aggregates.aggregate import Aggregate, form_of, is_number
 from penstock.core.derived.steps import Flattened
+from penstock.core.hints import did_you_mean
 from penstock.core.panes.triggers import Trigger
 from penstock.core.panes.windows import WindowKind
-from penstock.core.place import did_you_mean
 from penstock.core.rollup.aggregation import Aggregation
 from penstock.errors import Problem
 

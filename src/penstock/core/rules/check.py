@@ -9,8 +9,8 @@ from typing import Any
 from penstock.core.graph.data import Data, Lake, Stream, Table
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Part, Pipeline, RealTime, Service, Sink, Source
+from penstock.core.hints import declare_first, did_you_mean, label
 from penstock.core.options import UnreadableSpan
-from penstock.core.place import declare_first, did_you_mean, label
 from penstock.core.records.record import record_type
 from penstock.core.rules.archive import archive_problems
 from penstock.core.rules.cycles import undeclared_cycles

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from penstock.core.graph.gateway import Gateway
 from penstock.core.graph.graph import Graph
-from penstock.core.place import did_you_mean
+from penstock.core.hints import did_you_mean
 from penstock.errors import Problem
 
 __all__ = ["LEAST_REMEMBERED", "gateway_problems"]

@@ -7,7 +7,7 @@ from typing import Any
 from penstock.core.graph.data import Archive, Lake
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Pipeline
-from penstock.core.place import did_you_mean
+from penstock.core.hints import did_you_mean
 from penstock.core.records.days import Day
 from penstock.core.records.schema import Choice, Field, Scalar
 from penstock.errors import Problem

@@ -17,8 +17,8 @@ from penstock.core.graph.rows import table_for
 from penstock.core.graph.signature import Definition, Signature, method, read_definition
 from penstock.core.graph.state import StateSpec
 from penstock.core.graph.timer import Timer
+from penstock.core.hints import did_you_mean
 from penstock.core.options import UnreadableSpan
-from penstock.core.place import did_you_mean
 from penstock.core.records.record import record_type
 from penstock.errors import Problem
 

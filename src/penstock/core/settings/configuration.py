@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal, TypeAlias
 
-from penstock.core.place import did_you_mean
+from penstock.core.hints import did_you_mean
 from penstock.core.settings.keys import (
     Key,
     find_key,

@@ -18,6 +18,7 @@ from penstock.core.expression.values.plainvalues import to_plain
 from penstock.core.expression.values.times import from_micros
 from penstock.core.keyed.tablerows import TableRows
 from penstock.core.operators.operator import Arrival, Input, MachineOutput, Result, RowLookup, Shape
+from penstock.core.operators.plans import StatefulPlan
 from penstock.core.operators.steady import SteadyMachine
 from penstock.core.panes.packing import decode, encode
 from penstock.core.panes.store import Store
@@ -39,7 +40,7 @@ def group_key(groups: tuple[Group, ...]) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangePlan:
+class ChangePlan(StatefulPlan):
     """A table, the groups of its rows, and the values that are aggregated."""
 
     selection: ReadSelection
@@ -51,11 +52,6 @@ class ChangePlan:
     def inputs(self) -> tuple[Input, ...]:
         """What it reads."""
         return (self.selection.input,)
-
-    @property
-    def stateful(self) -> bool:
-        """Return True: it remembers what each row has added."""
-        return True
 
     def result(self, name: str, shape: Shape) -> RecordType[Any]:  # noqa: ARG002 - a stream
         """Return the type of its results."""
@@ -78,10 +74,6 @@ class ChangePlan:
     ) -> ChangeMachine:
         """Return what does the work."""
         return ChangeMachine(self, store, record.cls)
-
-    def finished(self) -> ChangePlan:
-        """Return the same."""
-        return self
 
     def declaration(self) -> Mapping[str, str]:
         """Return what it computes."""

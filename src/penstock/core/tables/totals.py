@@ -11,6 +11,7 @@ from penstock.core.expression.values.times import from_micros
 from penstock.core.joins.spans import span_words
 from penstock.core.operators.marks import TIME
 from penstock.core.operators.operator import Arrival, Input, MachineOutput, Result, RowLookup, Shape
+from penstock.core.operators.plans import StatefulPlan
 from penstock.core.operators.steady import Kept, SteadyMachine
 from penstock.core.panes.packing import decode, encode
 from penstock.core.panes.store import Store
@@ -27,7 +28,7 @@ __all__ = ["TotalPlan"]
 
 
 @dataclass(frozen=True, slots=True)
-class TotalPlan:
+class TotalPlan(StatefulPlan):
     """Changes of groups, and what is computed of each group."""
 
     input: Input
@@ -43,11 +44,6 @@ class TotalPlan:
     def inputs(self) -> tuple[Input, ...]:
         """What it reads."""
         return (self.input,)
-
-    @property
-    def stateful(self) -> bool:
-        """Return True: it keeps what each group holds."""
-        return True
 
     def result(self, name: str, shape: Shape) -> RecordType[Any]:  # noqa: ARG002 - for both alike
         """Return the type of its results."""
@@ -68,10 +64,6 @@ class TotalPlan:
     ) -> TotalMachine:
         """Return what does the work."""
         return TotalMachine(self, store, record.cls)
-
-    def finished(self) -> TotalPlan:
-        """Return the same: the last row of each group counts."""
-        return self
 
     def declaration(self) -> Mapping[str, str]:
         """Return what it computes."""

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Part
-from penstock.core.place import did_you_mean
+from penstock.core.hints import did_you_mean
 from penstock.errors import ConfigurationError
 
 __all__ = ["find_part", "find_parts"]

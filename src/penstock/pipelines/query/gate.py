@@ -14,7 +14,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from penstock.core.place import did_you_mean
+from penstock.core.hints import did_you_mean
 from penstock.errors import ConfigurationError
 from penstock.pipelines.query.plan import Node, children, nodes, options, resolved, strings
 from penstock.pipelines.query.tokens import Named, Token, deepest, name_at, tokens

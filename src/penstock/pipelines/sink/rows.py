@@ -10,8 +10,8 @@ from pyspark.sql import types as sql
 
 from penstock.core.graph.data import Data, OnLog, Table
 from penstock.core.graph.parts import Pipeline
+from penstock.core.hints import did_you_mean
 from penstock.core.instants import FIRST_DAY, LAST_DAY
-from penstock.core.place import did_you_mean
 from penstock.core.records.schema import (
     Choice,
     Field,

@@ -7,7 +7,7 @@ from decimal import Decimal as DecimalValue
 from penstock.core.expression import types
 from penstock.core.expression.fault import Fault, FaultError
 from penstock.core.expression.parsing.lexer import Token
-from penstock.core.place import did_you_mean
+from penstock.core.hints import did_you_mean
 
 __all__ = ["INTERVAL_UNITS", "TYPES", "named_type", "read_moment", "read_number"]
 
