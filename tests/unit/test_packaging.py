@@ -23,6 +23,8 @@ def test_what_the_package_needs_is_what_is_locked():
     extras = PROJECT["optional-dependencies"]
     assert names(PROJECT["dependencies"]) | names(extras["spark"]) == wanted("runtime.in")
     assert names(extras["java"]) == wanted("java.in")
+    of_connectors = extras.keys() - {"spark", "java"}
+    assert set().union(*(names(extras[each]) for each in of_connectors)) == wanted("connectors.in")
 
 
 def test_services_need_nothing_of_spark():
