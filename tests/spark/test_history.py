@@ -113,6 +113,18 @@ class Readings:
         rows = [json.loads(found.value) for found in self.ground.read("copies")]
         return by_device((row["device"], row["id"]) for row in rows)
 
+    def by_place(self, spark) -> dict[tuple[int, int], tuple[str, int]]:
+        """Device and id of each record by its offset and partition, archived or on the log."""
+        found = {
+            (row["_offset"], row["_partition"]): (row["device"], row["id"])
+            for row in spark.read.format("delta").load(self.path()).collect()
+        }
+        for each in LogReader(self.ground.kafka).read(self.stream.topic.name):
+            if each.value != b"poison":
+                row = json.loads(each.value)
+                found[each.offset, each.partition] = (row["device"], row["id"])
+        return found
+
     def path(self) -> str:
         return lake_path(self.archive.name, self.ground.site(threading.Event()))
 
@@ -230,11 +242,11 @@ def test_a_history_and_then_the_log_give_what_the_whole_log_gives(ground, spark,
     run_batch(ground.graph, panes, site, label="all")
     assert readings.table("past.replay.all").items() >= readings.windows().items()
     run_batch(ground.graph, "copied", site, start=Offset(10), end=Offset(RANGE_END), label="some")
-    rows = spark.read.format("delta").load(readings.path()).distinct().collect()
-    ordered = sorted(rows, key=lambda row: row["_offset"])
     some = [json.loads(each.value) for each in ground.read("copies.replay.some")]
     assert by_device((row["device"], row["id"]) for row in some) == by_device(
-        (row["device"], row["id"]) for row in ordered if 10 <= row["_offset"] < RANGE_END
+        each
+        for (offset, _), each in sorted(readings.by_place(spark).items())
+        if 10 <= offset < RANGE_END
     )
     assert_goes_on_as_it_began(ground, spark)
     assert_rebuilt_piece_by_piece(ground, readings, kept.with_name(f"{kept.name}~1"))
