@@ -58,6 +58,7 @@ class Lane:
         self._notes = directory / f"lane-{number}.jsonl"
         self._kinds: dict[str, str] = {}
         self._seconds: defaultdict[str, float] = defaultdict(float)
+        self._failed: set[str] = set()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
@@ -78,12 +79,15 @@ class Lane:
         return True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add up what the phases of a test took; write it down after the last."""
+        """Add up what the phases of a test took; write it down after the last, and if it failed."""
         name = report.nodeid
         self._seconds[name] += report.duration
+        if report.failed:
+            self._failed.add(name)
         if report.when == "teardown":
             kind, seconds = self._kinds[name], round(self._seconds.pop(name), 3)
-            self._note({"test": name, "kind": kind, "seconds": seconds})
+            failed = name in self._failed
+            self._note({"test": name, "kind": kind, "seconds": seconds, "failed": failed})
 
     def _claimed(self, modules: dict[str, list[pytest.Item]]) -> Iterator[pytest.Item]:
         kinds = {name: _kind(name, items) for name, items in modules.items()}

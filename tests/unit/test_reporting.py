@@ -32,6 +32,12 @@ def test_that_fails_with_spark():
     time.sleep(0.3)
     assert 6 * 7 == 41
 """
+UNSTABLE = """
+def test_that_passes_the_second_time():
+    there = Path("second").exists()
+    Path("second").touch()
+    assert there
+"""
 CUT_OFF = """
 import os
 
@@ -81,12 +87,32 @@ def test_lanes_run_every_module_once_and_tell_at_the_end_what_failed_and_what_wa
     (tmp_path / "test_spark.py").write_text(WITH_SPARK)
     code, lines = run_lanes(tmp_path)
     ran = [line.split()[0] for line in (tmp_path / "ran").read_text().splitlines()]
-    assert sorted(ran) == ["test_plain_0", "test_plain_1", "test_plain_2", "test_spark"]
+    modules = ["test_plain_0", "test_plain_1", "test_plain_2", "test_spark"]
+    assert sorted(ran) == [*modules, "test_spark"], "what failed had another try"
     end = lines[lines.index("the slowest 10:") :]
     assert code == 1
     assert "test_spark.py::test_that_fails_with_spark" in end[1]
     assert "FAILED test_spark.py::test_that_fails_with_spark - assert (6 * 7) == 41" in end
     assert end[-1].startswith("4 tests in 0 min ")
+
+
+def test_a_test_that_passes_alone_is_named_as_unstable(tmp_path):
+    (tmp_path / "test_unstable.py").write_text(PLAIN + UNSTABLE)
+    code, lines = run_lanes(tmp_path)
+    assert code == 0
+    assert lines[-2].endswith("find out why: test_unstable.py::test_that_passes_the_second_time")
+
+
+@pytest.mark.parametrize(
+    ("codes", "failed", "again"),
+    [([0, 1, 5], 4, True), ([0, 1, 5], 5, False), ([0, 0, 0], 0, False), ([1, 3, 0], 1, False)],
+)
+def test_a_few_tests_that_failed_have_another_try_where_nothing_else_went_wrong(
+    monkeypatch, codes, failed, again
+):
+    monkeypatch.syspath_prepend(RUN_TESTS.parent)
+    run_tests = runpy.run_path(str(RUN_TESTS))
+    assert run_tests["worth_another_try"](codes, failed) is again
 
 
 def test_a_test_that_a_lane_did_not_end_is_named(tmp_path):
