@@ -63,6 +63,7 @@ def shop(request, kafka, tmp_path_factory):
         answer = door.post(door.words, body)
         door.at_least = at_least(door.words, answer.json["records"])
         assert answer.status == 201
+        until(lambda: door.get(door.values).status == 200, "workers own all tasks")
         yield door
 
 

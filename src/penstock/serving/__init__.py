@@ -1,17 +1,20 @@
 """Serving: one door over HTTP. Records in, questions to running state out.
 
 ===========  =====================================================================================
-engine       runs a gateway until it is told to stop
+engine       runs a gateway until it is told to stop: puts its rooms together
 application  the ASGI application: which path leads where
+records      a room: records in, written and acknowledged; each request once
+lookups      a room: questions out, rows of tables and values of states
+room         what a room is, and what the rooms of a gateway have in common
+writing      the way onto the log: parsing, one producer, transactions
+tables       tables in memory, and the workers that own the states
 describe     what a gateway says of itself: OpenAPI, from the graph and the record types
-records      records in: parsed, written, acknowledged; each request once
-lookups      questions out: rows of tables, values of states
-owners       asks the workers that own the state
 meter        what a gateway counts and reports
+fixture      what is opened, looked at and closed with a gateway
 http         callers, refusals, and the limits of connections, heads and bodies
 ===========  =====================================================================================
 
-Each room imports only from those below it. It is a sibling of services: a gateway knows the state
+Each imports only from those below it. Serving is a sibling of services: a gateway knows the state
 of a service only by what the service's workers answer.
 """
 

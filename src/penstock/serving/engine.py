@@ -1,47 +1,38 @@
-"""Runs a gateway: an event loop with the HTTP server, and what it needs of Kafka."""
+"""Runs a gateway: an event loop with the HTTP server, and its rooms."""
 
 import asyncio
 import time
-from contextlib import suppress
-from datetime import timedelta
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import uvicorn
 import uvloop
-from starlette.routing import BaseRoute, Route
 
-from penstock.backbone.log.acknowledging import AcknowledgingProducer
-from penstock.backbone.log.sending import SendLimits
 from penstock.backbone.site import Site
 from penstock.core.graph.gateway import Gateway
 from penstock.core.graph.graph import Graph
 from penstock.core.settings.settings import ServingSettings
 from penstock.core.wiring.lookup import find_part
-from penstock.errors import PenstockError, TransientError
-from penstock.machine.peers.secret import shared_secret
 from penstock.serving.application import make_routes, with_origins
 from penstock.serving.describe.openapi import openapi_document
+from penstock.serving.fixture import Trouble
 from penstock.serving.http.callers import Callers
 from penstock.serving.http.guard import Guard
 from penstock.serving.http.protocol import ConnectionLimits, bounded_protocol
 from penstock.serving.listening import address_of, listen, require_safe
-from penstock.serving.lookups.routes import LookupRoutes
-from penstock.serving.lookups.tables import READING, TableView
+from penstock.serving.lookups.room import open_lookups
 from penstock.serving.meter import Meter
-from penstock.serving.owners import Owners
-from penstock.serving.records.intake import Intake
-from penstock.serving.records.once import Transactions
-from penstock.serving.records.routes import RecordRoutes
+from penstock.serving.records.room import open_records
+from penstock.serving.room import Building, OpenRoom, Room
 
 __all__ = ["run_gateway"]
 
+_ROOMS: tuple[OpenRoom, ...] = (open_records, open_lookups)
 _LOOK_SECONDS = 0.1
 _HEALTH_SECONDS = 1.0
 _STOP_SECONDS = 5
 """How long requests under way may take when the gateway is to stop."""
 _KEEP_ALIVE_SECONDS = 60
-_LINGER = timedelta(milliseconds=1)
-_MOMENT = timedelta(seconds=5)
 
 
 def run_gateway(graph: Graph, name: str, site: Site) -> None:
@@ -58,7 +49,7 @@ def run_gateway(graph: Graph, name: str, site: Site) -> None:
         listening = listen(graph, gateway, settings)
         try:
             meter.tell("listening on", address_of(listening, settings))
-            running = _Running(graph, gateway, site, callers=callers, meter=meter)
+            running = _Running(Building(graph, gateway, site, meter=meter), callers)
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(running.serve(listening))
         finally:
@@ -68,91 +59,37 @@ def run_gateway(graph: Graph, name: str, site: Site) -> None:
 class _Running:
     """One run of a gateway."""
 
-    def __init__(
-        self, graph: Graph, gateway: Gateway, site: Site, *, callers: Callers, meter: Meter
-    ) -> None:
-        self._graph = graph
-        self._gateway = gateway
-        self._site = site
-        self._settings: ServingSettings = site.settings.serving
+    def __init__(self, building: Building, callers: Callers) -> None:
+        self._building = building
+        self._settings: ServingSettings = building.settings
         self._callers = callers
-        self._meter = meter
+        self._meter = building.meter
+        self._rooms: list[Room] = []
         self._ended = False
         self._has_run = False
-        self._intake: Intake | None = None
-        self._producer: AcknowledgingProducer | None = None
-        self._records: RecordRoutes | None = None
-        self._transactions: Transactions | None = None
-        self._owners: Owners | None = None
-        self._leaving = asyncio.Event()
-        self._views: dict[str, TableView] = {}
 
     async def serve(self, listening: Any) -> None:
         """Serve until the gateway is to stop, then let the requests under way end."""
-        routes = self._begin_records() if self._gateway.takes else []
-        routes += self._begin_lookups() if self._gateway.shows else []
-        server = uvicorn.Server(self._config(routes))
+        opened = [open_room(self._building) for open_room in _ROOMS]
+        self._rooms = [room for room in opened if room is not None]
+        server = uvicorn.Server(self._config(self._rooms))
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._watch(server))
             await server.serve(sockets=[listening])
             self._ended = True
-        if self._owners is not None:
-            await self._owners.aclose()
-        await asyncio.to_thread(self._close)
+        for fixture in (*self._rooms, *self._building.fixtures):
+            await fixture.close()
 
-    def _begin_records(self) -> list[BaseRoute]:
-        settings = self._settings
-        limits = SendLimits(
-            records=2 * settings.waiting_records,
-            linger=_LINGER,
-            delivery_timeout=settings.write_timeout,
+    def _config(self, rooms: Sequence[Room]) -> uvicorn.Config:
+        settings, building = self._settings, self._building
+        document = openapi_document(
+            building.graph,
+            building.gateway,
+            paths=_joined([room.paths for room in rooms]),
+            schemas=_joined([room.schemas for room in rooms]),
+            secured=not self._callers.open,
         )
-        self._producer = producer = AcknowledgingProducer(self._site.connection, limits=limits)
-        self._intake = intake = Intake(producer, most_waiting=settings.waiting_records)
-        producer.begin(intake.wake)
-        self._transactions = Transactions(
-            self._graph.app,
-            self._gateway,
-            self._site.connection.within(settings.write_timeout),
-            remembered=settings.remembered_requests,
-            wait=settings.write_timeout,
-        )
-        self._records = RecordRoutes(
-            self._gateway,
-            settings,
-            intake=intake,
-            transactions=self._transactions,
-            meter=self._meter,
-        )
-        return [Route("/v1/streams/{name}/records", self._records.post, methods=["POST"])]
-
-    def _begin_lookups(self) -> list[BaseRoute]:
-        site, settings = self._site, self._settings
-        secret = shared_secret(settings, site.places.home)
-        self._owners = Owners(self._graph.app, site.connection.within(_MOMENT), secret)
-        self._views = {
-            table.name: TableView(
-                site.connection, table.topic.name, most_bytes=settings.table_bytes
-            )
-            for table in self._gateway.tables
-        }
-        for view in self._views.values():
-            view.start()
-        lookups = LookupRoutes(
-            self._gateway, settings, owners=self._owners, views=self._views, stop=self._leaving
-        )
-        rows, values = "/v1/tables/{name}/rows", "/v1/states/{service}/{state}/values"
-        return [
-            Route(rows, lookups.scan_rows, methods=["GET"]),
-            Route(rows + "/{key:path}", lookups.get_row, methods=["GET"]),
-            Route("/v1/tables/{name}/changes", lookups.push_rows, methods=["GET"]),
-            Route(values, lookups.scan_values, methods=["GET"]),
-            Route(values + "/{key:path}", lookups.get_value, methods=["GET"]),
-        ]
-
-    def _config(self, routes: list[BaseRoute]) -> uvicorn.Config:
-        settings = self._settings
-        document = openapi_document(self._graph, self._gateway, secured=not self._callers.open)
+        routes = [route for room in rooms for route in room.routes]
         app = Guard(
             make_routes(document, self._health, routes),
             self._callers,
@@ -182,74 +119,36 @@ class _Running:
 
     def _health(self) -> dict[str, Any]:
         trouble = self._meter.trouble
-        found: dict[str, Any] = {"healthy": not trouble, "gateway": self._gateway.name}
+        found: dict[str, Any] = {"healthy": not trouble, "gateway": self._building.gateway.name}
         return found | ({"why": trouble} if trouble else {})
 
     async def _watch(self, server: uvicorn.Server) -> None:
         """Look how things stand, and end the server when the gateway is to stop."""
         look_at = 0.0
-        while not (self._ended or self._site.stop.is_set()):
+        while not (self._ended or self._building.site.stop.is_set()):
             if time.monotonic() >= look_at:
                 look_at = time.monotonic() + _HEALTH_SECONDS
                 await self._look()
             await asyncio.sleep(_LOOK_SECONDS)
-        self._leaving.set()
+        self._building.leaving.set()
         server.should_exit = True
 
     async def _look(self) -> None:
-        trouble = self._callers.trouble
-        if self._intake is not None and self._producer is not None:
-            if self._producer.dead:
-                await self._replace_producer(self._intake, self._producer)
-            away = await asyncio.to_thread(self._producer.trouble)
-            self._intake.trouble = away or ""
-            trouble = away or trouble
-            if not away:
-                trouble = await self._learn_partitions(self._producer) or trouble
-        troubles = {name: view.trouble for name, view in self._views.items() if view.trouble}
-        if not (trouble or self._has_run) and READING in troubles.values():
+        looked = [await each.look() for each in (*self._building.fixtures, *self._rooms)]
+        if self._callers.trouble:
+            looked.append(Trouble(self._callers.trouble))
+        found = [trouble for trouble in looked if trouble is not None]
+        if found and not self._has_run and all(trouble.beginning for trouble in found):
             return  # it is still starting
-        unready = [f"table {name}: {why}" for name, why in troubles.items()]
-        trouble = trouble or "; ".join(unready)
-        self._has_run = self._has_run or not trouble
-        if trouble:
-            self._meter.degraded(trouble)
+        self._has_run = self._has_run or not found
+        if found:
+            self._meter.degraded("; ".join(trouble.text for trouble in found))
         else:
             self._meter.running()
 
-    async def _learn_partitions(self, producer: AcknowledgingProducer) -> str:
-        """Learn once how many partitions the topics have whose records go round."""
-        records, intake = self._records, self._intake
-        topics = [s.topic.name for s in self._gateway.takes if s.topic.partitioning != "key"]
-        if records is None or intake is None or not topics or records.partitions:
-            return ""
-        try:
-            counts = await asyncio.to_thread(producer.partitions, topics, timeout=_MOMENT)
-        except PenstockError as error:
-            return error.message
-        records.partitions = counts
-        intake.set_partitions(counts)
-        return ""
 
-    async def _replace_producer(self, intake: Intake, dead: AcknowledgingProducer) -> None:
-        limits = SendLimits(
-            records=2 * self._settings.waiting_records,
-            linger=_LINGER,
-            delivery_timeout=self._settings.write_timeout,
-        )
-        self._producer = AcknowledgingProducer(self._site.connection, limits=limits)
-        self._producer.begin(intake.wake)
-        intake.use(self._producer)
-        await asyncio.to_thread(dead.close, timedelta())
-
-    def _close(self) -> None:
-        with suppress(TransientError):
-            if self._producer is not None:
-                self._producer.close(timedelta(seconds=_STOP_SECONDS))
-        if self._transactions is not None:
-            self._transactions.close()
-        for view in self._views.values():
-            view.close()
+def _joined(several: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {name: value for each in several for name, value in each.items()}
 
 
 def _listed(text: str) -> list[str]:

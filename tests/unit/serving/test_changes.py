@@ -2,7 +2,7 @@
 
 import asyncio
 
-from penstock.serving.lookups.changes import (
+from penstock.serving.tables.changes import (
     MOST_WAITING,
     Change,
     Changes,

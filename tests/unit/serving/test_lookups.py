@@ -20,7 +20,7 @@ from penstock.core.asking.where import address_in, client_name
 from penstock.core.settings.settings import ServingSettings
 from penstock.serving.lookups.asked import mark_of, read_range
 from penstock.serving.lookups.routes import merged
-from penstock.serving.lookups.tables import TableView
+from penstock.serving.tables.view import TableView
 
 KEYS = st.binary(min_size=1, max_size=3)
 

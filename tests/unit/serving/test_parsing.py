@@ -7,7 +7,7 @@ import pytest
 
 from penstock import App, limits, record
 from penstock.serving.http.problems import Problem
-from penstock.serving.records.parsing import MOST_COMMAS, Mistake, RecordReader, Taken, parts_of
+from penstock.serving.writing.parsing import MOST_COMMAS, Mistake, RecordReader, Taken, parts_of
 
 
 @record()

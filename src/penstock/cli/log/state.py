@@ -18,7 +18,7 @@ from penstock.core.hints import did_you_mean
 from penstock.core.wiring.lookup import find_part
 from penstock.errors import ConfigurationError
 from penstock.machine.peers.secret import shared_secret
-from penstock.serving.owners import Owners
+from penstock.serving.tables.owners import Owners
 
 __all__ = ["register"]
 

@@ -13,8 +13,8 @@ from starlette.types import Receive, Scope, Send
 from penstock.core.graph.data import Table
 from penstock.serving.http.problems import Problem
 from penstock.serving.lookups.asked import text_of_key
-from penstock.serving.lookups.changes import Change, Listening, mark
-from penstock.serving.lookups.tables import TableView
+from penstock.serving.tables.changes import Change, Listening, mark
+from penstock.serving.tables.view import TableView
 
 __all__ = ["EVENTS", "ChangeStream", "Subscribed"]
 

@@ -30,10 +30,10 @@ from penstock.serving.lookups.asked import (
     read_range,
     text_of_key,
 )
-from penstock.serving.lookups.changes import read_mark
 from penstock.serving.lookups.push import ChangeStream, Subscribed
-from penstock.serving.lookups.tables import TableView
-from penstock.serving.owners import Owners
+from penstock.serving.tables.changes import read_mark
+from penstock.serving.tables.shown import Shown
+from penstock.serving.tables.view import TableView
 
 __all__ = ["LookupRoutes", "merged"]
 
@@ -49,14 +49,13 @@ class LookupRoutes:
         gateway: Gateway,
         settings: ServingSettings,
         *,
-        owners: Owners,
-        views: dict[str, TableView],
+        shown: Shown,
         stop: asyncio.Event,
     ) -> None:
         self._gateway = gateway
         self._settings = settings
-        self._owners = owners
-        self._views = views
+        self._owners = shown.owners
+        self._views = shown.views
         self._stop = stop
         self._tables = {table.name: table for table in gateway.tables}
         self._codecs = {

@@ -10,8 +10,8 @@ from starlette.responses import Response
 from penstock.errors import PenstockError, TransientError
 from penstock.serving.http.bodies import JSON
 from penstock.serving.http.problems import Problem
-from penstock.serving.records.intake import Outcome, Stand
-from penstock.serving.records.parsing import MISTAKES_LISTED, Mistake
+from penstock.serving.writing.intake import Outcome, Stand
+from penstock.serving.writing.parsing import MISTAKES_LISTED, Mistake
 
 __all__ = ["lines_of", "mistaken", "one_answer", "several_answer", "too_long"]
 

@@ -15,8 +15,8 @@ from penstock.serving.http.bodies import NDJSON, Bodies
 from penstock.serving.http.problems import Problem, problem_of
 from penstock.serving.meter import Meter
 from penstock.serving.records.answers import lines_of, too_long
-from penstock.serving.records.intake import Intake, Outcome, Writing
-from penstock.serving.records.parsing import RecordReader
+from penstock.serving.writing.intake import Intake, Outcome, Writing
+from penstock.serving.writing.parsing import RecordReader
 
 __all__ = ["WINDOW", "LineAnswer"]
 

@@ -1,6 +1,6 @@
 """``POST /v1/streams/{name}/records``: one record, a list, or lines for as long as one likes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from http import HTTPStatus
 
 import msgspec
@@ -15,11 +15,11 @@ from penstock.serving.http.problems import Problem
 from penstock.serving.http.rights import require_right
 from penstock.serving.meter import Meter
 from penstock.serving.records.answers import mistaken, one_answer, several_answer
-from penstock.serving.records.intake import Intake, Outcome, Stand
 from penstock.serving.records.lines import LineAnswer
-from penstock.serving.records.once import Transactions
-from penstock.serving.records.parsing import Mistake, RecordReader, Taken, parts_of
-from penstock.serving.records.slots import Once, Target, digest_of
+from penstock.serving.writing.intake import Outcome, Stand
+from penstock.serving.writing.parsing import Mistake, RecordReader, Taken, parts_of
+from penstock.serving.writing.slots import Once, Target, digest_of
+from penstock.serving.writing.writer import Writer
 
 __all__ = ["IDEMPOTENCY_KEY", "KEY_CHARACTERS", "RecordRoutes"]
 
@@ -36,8 +36,7 @@ class RecordRoutes:
         gateway: Gateway,
         settings: ServingSettings,
         *,
-        intake: Intake,
-        transactions: Transactions,
+        writer: Writer,
         meter: Meter,
     ) -> None:
         self._gateway = gateway
@@ -47,11 +46,10 @@ class RecordRoutes:
             silence_seconds=settings.silence_timeout.total_seconds(),
         )
         self._batch = settings.batch_records
-        self._intake = intake
-        self._transactions = transactions
+        self._writer = writer
+        self._intake = writer.intake
+        self._transactions = writer.transactions
         self._meter = meter
-        self.partitions: Mapping[str, int] = {}
-        """How many partitions the topics have whose records go round."""
 
     async def post(self, request: Request) -> Response:
         """Answer a request."""
@@ -138,7 +136,7 @@ class RecordRoutes:
         if key is not None:
             request = digest_of([topic.encode(), b"%d" % listed, body])
             once = Once(key=key.scoped(topic), request=request)
-        target = Target(topic=topic, partitions=self.partitions.get(topic))
+        target = Target(topic=topic, partitions=self._writer.partitions.get(topic))
         try:
             self._intake.require_room(0)
             stands, before = await self._transactions.write(target, taken, once=once)

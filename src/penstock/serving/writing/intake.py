@@ -17,7 +17,7 @@ import msgspec
 from penstock.backbone.log.acknowledging import AcknowledgingProducer
 from penstock.core.graph.data import Stream
 from penstock.errors import DataError, PenstockError, TransientError
-from penstock.serving.records.parsing import Mistake, Taken
+from penstock.serving.writing.parsing import Mistake, Taken
 
 __all__ = ["Intake", "Outcome", "Stand", "Writing"]
 

@@ -17,7 +17,7 @@ from penstock.backbone.client.logrecord import RawRecord
 from penstock.backbone.log.follower import Follower
 from penstock.core.backoff import Backoff
 from penstock.errors import PenstockError
-from penstock.serving.lookups.changes import Change, Changes, Listening
+from penstock.serving.tables.changes import Change, Changes, Listening
 
 __all__ = ["READING", "ROW_BYTES", "Begun", "Page", "TableView"]
 

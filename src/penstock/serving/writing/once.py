@@ -12,9 +12,9 @@ from uuid import uuid4
 from penstock.backbone.client.connection import Connection
 from penstock.core.graph.gateway import REQUEST_SLOTS, Gateway
 from penstock.errors import TransientError
-from penstock.serving.records.intake import Stand
-from penstock.serving.records.parsing import Taken
-from penstock.serving.records.slots import Once, Slot, Target
+from penstock.serving.writing.intake import Stand
+from penstock.serving.writing.parsing import Taken
+from penstock.serving.writing.slots import Once, Slot, Target
 
 __all__ = ["MOST_WAITING", "Transactions"]
 

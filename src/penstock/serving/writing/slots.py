@@ -25,8 +25,8 @@ from penstock.backbone.topics.range import Offset
 from penstock.backbone.topics.topics import Topics
 from penstock.errors import FencedError, PenstockError, TransientError
 from penstock.serving.http.problems import Problem
-from penstock.serving.records.intake import Stand
-from penstock.serving.records.parsing import Taken
+from penstock.serving.writing.intake import Stand
+from penstock.serving.writing.parsing import Taken
 
 __all__ = ["Once", "Slot", "Target", "digest_of"]
 

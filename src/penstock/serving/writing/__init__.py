@@ -1,0 +1,1 @@
+"""The way onto the log that all rooms share: records parsed, written, acknowledged; once."""
