@@ -22,8 +22,8 @@ PUBLIC = {
         " quantile top total variance"
     ),
     "penstock.connectors": (
-        "WHOLE BatchLimits Feed Item LiveConnector Position PositionedConnector Reading Row Writer"
-        " WritingConnector json_files keyboard run_sink run_source tcp_lines text_file"
+        "WHOLE AttachedConnector BatchLimits Feed Item LiveConnector Position PositionedConnector"
+        " Reading Row Telling Writer WritingConnector json_files keyboard run_sink run_source tcp_lines text_file"
     ),
     "penstock.lifecycles": "lifecycle",
     "penstock.live": "Asked LiveQueries News ResultCopy",

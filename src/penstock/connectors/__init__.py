@@ -1,10 +1,9 @@
 """Connectors: sources bring data of outside systems onto streams, sinks write streams to them.
 
 ================  ========================================================================
-textfile          a source: a text file, exactly once
+files             sources and sinks: files of lines, files of JSON lines, exactly once
 tcp               a source: lines over TCP, from many senders
 keyboard          a source: lines that a person types
-jsonfiles         a sink: files of JSON lines, exactly once
 connector         what a connector implements: live or positioned sources, sinks
 lines, ratelimit  bytes cut into lines; the length of each and their speed are bounded
 options           options as people write them
@@ -19,6 +18,7 @@ A connector of your own needs none of these but ``connector``: see ``docs/connec
 
 from penstock.connectors.connector import (
     WHOLE,
+    AttachedConnector,
     BatchLimits,
     Feed,
     Item,
@@ -27,17 +27,19 @@ from penstock.connectors.connector import (
     PositionedConnector,
     Reading,
     Row,
+    Telling,
     Writer,
     WritingConnector,
 )
-from penstock.connectors.jsonfiles import json_files
+from penstock.connectors.files.jsonfiles import json_files
+from penstock.connectors.files.textfile import text_file
 from penstock.connectors.keyboard import keyboard
 from penstock.connectors.run import run_sink, run_source
 from penstock.connectors.tcp import tcp_lines
-from penstock.connectors.textfile import text_file
 
 __all__ = [
     "WHOLE",
+    "AttachedConnector",
     "BatchLimits",
     "Feed",
     "Item",
@@ -46,6 +48,7 @@ __all__ = [
     "PositionedConnector",
     "Reading",
     "Row",
+    "Telling",
     "Writer",
     "WritingConnector",
     "json_files",

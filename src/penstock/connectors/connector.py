@@ -11,6 +11,7 @@ A *sink* writes rows in batches, each with the position behind it.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 from threading import Event
@@ -23,6 +24,7 @@ from penstock.errors import DataError
 
 __all__ = [
     "WHOLE",
+    "AttachedConnector",
     "BatchLimits",
     "Feed",
     "Item",
@@ -31,6 +33,7 @@ __all__ = [
     "PositionedConnector",
     "Reading",
     "Row",
+    "Telling",
     "Writer",
     "WritingConnector",
 ]
@@ -126,6 +129,25 @@ class PositionedConnector(Protocol):
 
     def open(self, split: str, position: Position | None, /) -> Reading[Any]:
         """Start reading a split; ConfigurationError where it is not what was read so far."""
+
+
+@runtime_checkable
+class AttachedConnector(Protocol):
+    """A positioned source that holds something while it is read: a connection, what it has seen."""
+
+    def attach(self) -> AbstractContextManager[PositionedConnector]:
+        """Return what is read instead, from the committed positions until something fails."""
+
+
+@runtime_checkable
+class Telling(Protocol):
+    """A positioned connector that has something to say beside its items."""
+
+    def complaint(self) -> str:
+        """Return what is wrong although reading goes on, which makes the source degraded."""
+
+    def facts(self) -> Mapping[str, str]:
+        """Return facts that the source's reports show, beside its counts."""
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):

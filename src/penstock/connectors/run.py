@@ -7,7 +7,12 @@ from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from penstock.connectors.connector import LiveConnector, PositionedConnector, WritingConnector
+from penstock.connectors.connector import (
+    AttachedConnector,
+    LiveConnector,
+    PositionedConnector,
+    WritingConnector,
+)
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Sink, Source
 from penstock.core.units import span_text
@@ -62,7 +67,7 @@ def _read(graph: Graph, source: Source, site: "Site", progress: "Progress") -> N
     from penstock.connectors.source.positioned import run_positioned
 
     connector = source.connector
-    if isinstance(connector, PositionedConnector):
+    if isinstance(connector, PositionedConnector | AttachedConnector):
         run_positioned(graph, source, connector, site=site, progress=progress)
     elif isinstance(connector, LiveConnector):
         run_live(graph, source, connector, site=site, progress=progress)
@@ -70,7 +75,7 @@ def _read(graph: Graph, source: Source, site: "Site", progress: "Progress") -> N
         raise ConfigurationError(
             f"source {source.name!r}: {type(connector).__name__} can neither run nor be opened",
             code="source.no-connector",
-            hint="give it run(feed), or splits() and open(split, position)",
+            hint="give it run(feed), or grows, splits() and open(split, position)",
         )
 
 

@@ -12,7 +12,7 @@ from threading import Event
 from time import monotonic
 from typing import Any, Protocol, TypeAlias
 
-from penstock.connectors.connector import Item, Position, PositionedConnector, Reading
+from penstock.connectors.connector import Item, Position, PositionedConnector, Reading, Telling
 from penstock.connectors.progress import Progress
 from penstock.connectors.retrying import Retries
 from penstock.connectors.source.outlet import Made, Outcome, Outlet, Sending
@@ -41,7 +41,6 @@ class Transactions(Sending, Protocol):
 class Run:
     """What all sessions of one run of a source have in common."""
 
-    connector: PositionedConnector
     topic: str
     """The topic of the positions."""
     stop: Event
@@ -59,11 +58,13 @@ class Session:
         self,
         run: Run,
         *,
+        connector: PositionedConnector,
         outlet: Outlet,
         producer: Transactions,
         positions: dict[str, Position],
     ) -> None:
         self._run = run
+        self._connector = connector
         self._outlet = outlet
         self._producer = producer
         self._positions = positions
@@ -73,7 +74,7 @@ class Session:
 
     def read_on(self) -> None:
         """Read all splits in turn, until they have ended or the site stops."""
-        connector, progress = self._run.connector, self._run.progress
+        connector, progress = self._connector, self._run.progress
         while not self._run.stop.is_set():
             self._look()
             progress.running()
@@ -95,13 +96,17 @@ class Session:
 
     def _look(self) -> None:
         """Find splits, and open those that may be open."""
-        connector, now = self._run.connector, self._run.clock()
-        if self._splits.look_due(now, grows=connector.grows):
+        connector, now = self._connector, self._run.clock()
+        if looked := self._splits.look_due(now, grows=connector.grows):
             self._splits.found(connector.splits(), at=now)
         for split in self._splits.to_open():
             self._readings[split] = connector.open(split, self._positions.get(split))
         if text := self._splits.describe():
             self._run.progress.tell("splits", text)
+        if looked and isinstance(connector, Telling):
+            self._run.progress.complain(connector.complaint())
+            for fact, text in connector.facts().items():
+                self._run.progress.tell(fact, text)
 
     def _turn(self, split: str) -> bool:
         """Bring what a split has now onto the log; return whether it may have more at once."""

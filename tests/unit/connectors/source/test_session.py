@@ -121,7 +121,6 @@ class Source:
 
     def run(self) -> None:
         run = Run(
-            connector=self.lists,
             topic="shop.in.positions",
             stop=self.stop,
             progress=self.progress,
@@ -131,6 +130,7 @@ class Source:
         )
         session = Session(
             run,
+            connector=self.lists,
             outlet=Outlet(self.graph, self.source, self.log),
             producer=self.log,
             positions=load_positions(self.log.on("shop.in.positions")),
@@ -161,6 +161,22 @@ def test_a_run_goes_on_behind_what_each_split_has_committed():
     Source(lists, log).run()
     assert lists.opened == [("a", 2), ("b", None)]
     assert len(log.on("numbers")) == 4
+
+
+def test_a_connector_says_what_is_wrong_though_its_source_goes_on():
+    class Complaining(Lists):
+        def complaint(self) -> str:
+            return "b is not there"
+
+        def facts(self) -> dict[str, str]:
+            return {"lists": "1"}
+
+    source = Source(Complaining(a=[1]), MemoryLog())
+    source.progress.running()
+    source.run()
+    report = source.progress.snapshot()
+    assert (report.state, report.reason) == ("degraded", "b is not there")
+    assert report.detail["lists"] == "1"
 
 
 @given(

@@ -5,7 +5,7 @@ import pytest
 
 from penstock import App, record
 from penstock.connectors import Row, json_files
-from penstock.connectors.jsonfiles import JsonFileWriter
+from penstock.connectors.files.jsonfiles import JsonFileWriter
 from penstock.errors import ConfigurationError, TransientError
 
 

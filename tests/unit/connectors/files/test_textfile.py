@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from penstock.connectors import text_file
 from penstock.connectors.connector import WHOLE, Position
-from penstock.connectors.textfile import FileReading, TextFile
+from penstock.connectors.files.textfile import FileReading, TextFile
 from penstock.errors import ConfigurationError
 
 
