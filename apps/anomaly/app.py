@@ -1,132 +1,23 @@
-"""Drives that are about to fail: scored one record at a time, and taken out of use in order.
+"""Anomaly detection for devices: the closed loop from telemetry to recovery.
 
 ::
 
-    drive_days ──▶ score ──▶ anomalies ──▶ drive ──▶ drive_changes ──▶ commands
-    model_versions ──┘ └──▶ model_alarms     ▲                └──▶ drive_alarms
-                                        drive_work
+    messages ──▶ ingest ──▶ telemetry ──▶ scorer ──▶ anomalies ──▶ device ──▶ device_changes
+                   │                        ▲  └─▶ samples ─▶ first_model      │
+                   │                  model_versions ◀──────────────┘          ▼
+                   └──▶ acknowledgements ──▶ Session ◀── orders ◀───────── follow ──▶ notices
+                                                └──▶ commands, back to the devices
 
-A drive reports its values once a day. ``score`` keeps what has to be remembered of each drive and
-scores the day with the newest good version of the model. Only anomalous days go on. The life cycle
-``drive`` says what follows: data is moved off a failing drive, then it is turned off.
+Devices send messages. ``ingest`` takes each once. ``scorer`` scores one measurement at a time with
+the newest good version of the model, and only anomalies go on. The life cycle ``device`` says what
+follows, and a session for each device sees to it that commands arrive. Drives that report once a
+day have a graph of their own in ``drives``.
 """
 
-from collections.abc import Iterator
-from datetime import datetime
+from apps.anomaly.application import app
+from apps.anomaly.drives import graph as drives
+from apps.anomaly.ingest import ingest
+from apps.anomaly.scorer import FirstModel, Scorer
+from apps.anomaly.sessions import Session, follow
 
-from apps.anomaly.drives.features import DriveDay, DriveHistory
-from apps.anomaly.drives.model import MODEL, DriveModel, check
-from penstock import App, EventTime, State, record
-from penstock.lifecycles import lifecycle
-from penstock.models import Models, ModelVersion
-from penstock.tables import Rows, broadcast
-
-app = App("anomaly")
-
-CONTRIBUTIONS = 3
-"""How many of the features are named that contributed most."""
-
-
-@record(key="serial", time="at")
-class Anomaly:
-    """A day on which a drive looked like one that will fail."""
-
-    serial: str
-    at: datetime
-    score: float
-    threshold: float
-    certain: bool
-    """Whether the drive is beyond doubt, and is to be turned off."""
-    model_version: int
-    contributions: dict[str, float]
-    """What contributed most to the logarithm of the odds."""
-
-
-@record(key="model")
-class ModelAlarm:
-    """A version of a model that is not used, and why."""
-
-    model: str
-    version: int
-    code: str
-    reason: str
-
-
-@record(key="serial", time="at")
-class DriveWork:
-    """What was done with a drive: its data was moved, it was turned off, it was repaired."""
-
-    serial: str
-    at: datetime
-    done: str
-
-
-drive_days = app.stream("drive_days", DriveDay, event_time=EventTime(disorder="1d"))
-drive_work = app.stream("drive_work", DriveWork, event_time=EventTime(follows="newest"))
-model_versions = app.table("model_versions", ModelVersion)
-anomalies = app.stream("anomalies", Anomaly, event_time=EventTime(disorder="1d"))
-model_alarms = app.stream("model_alarms", ModelAlarm)
-
-
-@app.service(reads=(drive_days, broadcast(model_versions)), writes=(anomalies, model_alarms))
-class Score:
-    """Scores every day of every drive; without a good model, days are only remembered."""
-
-    def __init__(self) -> None:
-        self.models = Models(MODEL, DriveModel, check=check)
-
-    def process(
-        self, day: DriveDay, history: State[DriveHistory], rows: Rows[ModelVersion]
-    ) -> Iterator[Anomaly | ModelAlarm]:
-        """Remember a day and score it; say which versions of the model are not used."""
-        before = history.get(DriveHistory())
-        after = before.after(day)
-        history.set(after)
-        served = self.models.newest(rows)
-        for refusal in self.models.refusals():
-            yield ModelAlarm(refusal.model, refusal.version, refusal.code, refusal.reason)
-        if served is None:
-            return
-        model = served.parameters
-        features = after.features(day, before=before, model_risk=model.risk(day.model))
-        if (score := model.score(features)) > model.threshold:
-            yield Anomaly(
-                serial=day.serial,
-                at=day.at,
-                score=score,
-                threshold=model.threshold,
-                certain=score > model.certain,
-                model_version=served.version,
-                contributions=dict(list(model.contributions(features).items())[:CONTRIBUTIONS]),
-            )
-
-
-drive = (
-    lifecycle("healthy", "suspect", "failing", "draining", "off", "repaired")
-    .on(anomalies, "healthy | repaired -> failing", where="certain")
-    .on(anomalies, "healthy | repaired -> suspect")
-    .on(anomalies, "suspect -> failing")
-    .stays(anomalies, "failing", "draining", "off")
-    .on(drive_work, "failing -> draining", where="done = 'moving'")
-    .on(drive_work, "draining -> off", where="done = 'moved'")
-    .on(drive_work, "off -> repaired", where="done = 'repaired'")
-    .after("30d", "suspect -> healthy")
-    .after("1d", "draining -> failing")
-    .after("7d", "repaired -> healthy")
-    .rests("healthy", "failing", "off")
-    .entering("suspect", command="'notify'")
-    .entering("failing", command="'move-data'")
-    .entering("off", command="'turn-off'")
-)
-drive_changes = app.stream("drive_changes", drive, on="services")
-drives = app.table("drives", drive, on="services")
-commands = app.stream(
-    "commands",
-    drive_changes.where("command is not null").select(serial="serial", command="command"),
-    on="services",
-)
-drive_alarms = app.stream(
-    "drive_alarms",
-    drive_changes.where("not legal").select(serial="serial", text="concat(cause, ' in ', state)"),
-    on="services",
-)
+__all__ = ["FirstModel", "Scorer", "Session", "app", "drives", "follow", "ingest"]

@@ -1,100 +1,129 @@
-"""The application in the test driver: a failing drive from its values to its commands."""
-
-from datetime import UTC, datetime, timedelta
+"""The application in the test driver: from telemetry to a model, an anomaly, and its recovery."""
 
 import msgspec
 import pytest
-from apps.anomaly import app as anomaly
-from apps.anomaly.drives.features import FEATURES, DriveDay
-from apps.anomaly.drives.model import DriveModel, load_model
-from apps.anomaly.drives.replay import replay
+from apps.anomaly import scorer, sessions
+from apps.anomaly.app import app
+from apps.anomaly.application import (
+    acknowledgements,
+    anomalies,
+    commands,
+    device_alarms,
+    messages,
+    model_alarms,
+    model_versions,
+    notices,
+)
+from apps.anomaly.records import Acknowledgement
+from apps.anomaly.scoring import MODEL
+from tests.devicefleet import at, message, model, receipt
 
-from penstock.models import ModelVersion, sealed
+from penstock.models import sealed
 from penstock.testing import Driver
 
-FIRST = datetime(2013, 4, 10, tzinfo=UTC)
 
-
-def day(number, serial="A", *, pending=0, sectors=0, hours=None):
-    hours = 20_000 + 24 * number if hours is None else hours
-    at = FIRST + timedelta(days=number)
-    return DriveDay(serial, at, "M", 3_000_000_000_000, 7, sectors, hours, pending)
-
-
-def work(number, done, serial="A"):
-    return anomaly.DriveWork(serial, FIRST + timedelta(days=number, hours=1), done)
+@pytest.fixture(scope="module")
+def learnt():
+    return model()
 
 
 @pytest.fixture
-def driver():
-    started = Driver(anomaly.app)
-    started.pipe(anomaly.model_versions, sealed("drives", 1, load_model()))
+def driver(learnt):
+    started = Driver(app)
+    started.pipe(model_versions, sealed(MODEL, 1, learnt))
     return started
 
 
-def test_a_failing_drive_goes_from_its_values_to_its_commands_once(driver):
-    for number in range(4):
-        driver.pipe(anomaly.drive_days, day(number, "well"), day(number))
-    assert driver.read(anomaly.anomalies) == []
-    for number in range(4, 8):
-        # Sectors are pending and the clock stands still: nobody doubts this drive's end.
-        driver.pipe(
-            anomaly.drive_days,
-            day(number, "well"),
-            day(number, pending=900, sectors=50, hours=20_072),
-        )
+def heat(driver, *, start=0, device="a"):
+    """Let a device be well for a while, and overheat."""
+    driver.pipe(messages, *(message(start + number, device) for number in range(50)))
+    for number in range(50, 60):
+        driver.pipe(messages, message(start + number, device, **{"machine.celsius": 95.0}))
+
+
+def states(driver):
+    return [(each.before, each.state) for each in driver.read(sessions.device_changes)]
+
+
+def test_an_overheating_device_is_scored_drained_turned_off_and_repaired_once(driver):
+    heat(driver)
+    found = driver.read(anomalies)
+    assert {each.model_version for each in found} == {1}
+    assert next(iter(found[-1].contributions)).startswith("machine.celsius")
+    driver.crash()
+    driver.restart()
+    [move] = driver.read(commands)
+    assert move.what == "move-data"
+    driver.pipe(messages, receipt(60, move.id, "moving"), receipt(61, move.id, "moved"))
+    [off] = driver.read(commands)
+    assert off.what == "turn-off"
+    driver.pipe(messages, receipt(62, off.id, "off"), receipt(63, "", "repaired"))
+    [on] = driver.read(commands)
+    driver.pipe(messages, receipt(64, on.id, "on"))
+    moves = [after for _, after in states(driver)]
+    assert moves[-4:] == ["failing", "draining", "off", "repaired"]
+    assert set(moves[:-4]) <= {"suspect"}
+    driver.advance_clock("10m")
+    assert driver.read(commands) == []  # all were acknowledged
+    assert driver.read(device_alarms) == []
+    assert [each.urgent for each in driver.read(notices)][-3:] == [True, True, False]
+
+
+def test_a_silent_device_is_told_again_and_then_the_administrator_is_called_once(driver):
+    heat(driver)
+    driver.advance_clock("2m")
+    sent = driver.read(commands)
+    assert [each.attempt for each in sent] == [1, 2, 3, 4, 5]
+    assert len({each.id for each in sent}) == 1
+    calls = [each.text for each in driver.read(notices) if "answer" in each.text]
+    assert calls == ["does not answer: move-data was sent 5 times"]
+    driver.advance_clock("10m")
+    assert driver.read(commands) == []
+
+
+def test_a_crash_between_two_tries_neither_loses_nor_doubles_one(driver):
+    heat(driver)
+    for _ in range(12):
+        driver.advance_clock("3s")
         driver.crash()
         driver.restart()
-    found = driver.read(anomaly.anomalies)
-    assert [each.serial for each in found] == ["A"] * 4
-    assert found[0].certain
-    assert found[0].model_version == 1
-    assert "stalled" in found[0].contributions
-    driver.pipe(anomaly.drive_work, work(7, "moving"), work(7, "moved"))
-    assert [each.command for each in driver.read(anomaly.commands)] == ["move-data", "turn-off"]
-    assert driver.table(anomaly.drives)["A"].state == "off"
-    assert "well" not in driver.table(anomaly.drives)
+    assert [each.attempt for each in driver.read(commands)] == [1, 2, 3, 4, 5]
 
 
-def test_work_that_nobody_asked_for_is_an_alarm(driver):
-    driver.pipe(anomaly.drive_work, work(0, "moved"))
-    assert [each.text for each in driver.read(anomaly.drive_alarms)] == ["drive_work in healthy"]
+def test_what_nobody_asked_for_is_an_alarm(driver):
+    driver.pipe(acknowledgements, Acknowledgement("a", at(0), "c9", "moved"))
+    assert [each.text for each in driver.read(device_alarms)] == ["acknowledgements in healthy"]
 
 
-def test_without_a_model_days_are_remembered_and_a_broken_one_is_an_alarm():
-    driver = Driver(anomaly.app)
-    good = sealed("drives", 1, load_model())
-    broken = ModelVersion(**(msgspec.structs.asdict(good) | {"parameters": "{}"}))
-    driver.pipe(anomaly.drive_days, day(0), day(1))
-    driver.pipe(anomaly.model_versions, broken)
-    driver.pipe(anomaly.drive_days, day(2), day(3, pending=900, sectors=50, hours=20_048))
-    [alarm] = driver.read(anomaly.model_alarms)
-    assert (alarm.version, alarm.code) == (1, "model.corrupt")
-    assert driver.read(anomaly.anomalies) == []
-    driver.pipe(anomaly.model_versions, sealed("drives", 2, load_model()))
-    driver.pipe(anomaly.drive_days, day(4, pending=900, sectors=50, hours=20_048))
-    assert [each.model_version for each in driver.read(anomaly.anomalies)] == [2]
+def versions(driver, device):
+    """Return the versions that the anomalies of one more device name."""
+    heat(driver, device=device)
+    return {each.model_version for each in driver.read(anomalies)}
 
 
-def test_a_model_of_other_features_leaves_the_last_good_one(driver):
-    other = msgspec.structs.asdict(load_model()) | {"features": list(FEATURES[1:])}
-    driver.pipe(anomaly.model_versions, sealed("drives", 2, DriveModel(**other)))
-    driver.pipe(anomaly.drive_days, day(0), day(1, pending=900, sectors=50, hours=20_000))
-    assert [each.code for each in driver.read(anomaly.model_alarms)] == ["model.senseless"]
-    assert {each.model_version for each in driver.read(anomaly.anomalies)} == {1}
+def changed(record, **fields):
+    return type(record)(**(msgspec.structs.asdict(record) | fields))
 
 
-def test_the_service_and_the_replay_of_a_file_alarm_at_the_same_drives(driver):
-    days = [
-        day(number, f"d{drive}", pending=drive * max(number - drive % 5, 0), sectors=drive)
-        for number in range(10)
-        for drive in range(30)
-    ]
-    driver.pipe(anomaly.drive_days, *days)
-    first = {}
-    for each in driver.read(anomaly.anomalies):
-        first[each.serial] = min(each.at.date(), first.get(each.serial, each.at.date()))
-    replayed = replay([(each, False) for each in days], load_model())
-    expected = {name: drive.alarmed_on for name, drive in replayed.items() if drive.alarmed_on}
-    assert first == expected
-    assert 0 < len(first) < 30
+def test_a_better_model_takes_over_and_a_broken_or_older_one_does_not(driver, learnt):
+    driver.pipe(model_versions, sealed(MODEL, 3, learnt))
+    assert versions(driver, "b") == {3}
+    driver.pipe(model_versions, sealed(MODEL, 2, learnt))
+    assert versions(driver, "c") == {3}
+    whole = sealed(MODEL, 4, learnt)
+    driver.pipe(model_versions, changed(whole, parameters=whole.parameters[:-9]))
+    driver.pipe(model_versions, sealed(MODEL, 5, changed(learnt, threshold=2.0)))
+    assert versions(driver, "d") == {3}
+    found = {(each.version, each.code) for each in driver.read(model_alarms)}
+    assert found == {(4, "model.corrupt"), (5, "model.senseless")}
+
+
+def test_the_first_model_is_learnt_from_the_stream_and_published_once(monkeypatch):
+    monkeypatch.setattr(scorer, "ENOUGH", 400)
+    driver = Driver(app)
+    for number in range(150):
+        driver.pipe(messages, *(message(number, device) for device in "abcd"))
+    [first] = driver.table(model_versions).values()
+    assert (first.model, first.version) == (MODEL, 1)
+    heat(driver, start=200)
+    assert {each.model_version for each in driver.read(anomalies)} == {1}

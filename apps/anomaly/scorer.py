@@ -1,0 +1,104 @@
+"""Scoring: one measurement at a time, by the newest good version of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apps.anomaly.application import (
+    anomalies,
+    app,
+    model_alarms,
+    model_versions,
+    samples,
+    telemetry,
+)
+from apps.anomaly.learning import learn
+from apps.anomaly.records import Anomaly, ModelAlarm, Sample, Telemetry
+from apps.anomaly.scoring import MODEL, TelemetryModel, Trend, check
+from apps.anomaly.scoring import score as score_of
+from penstock import State, feedback
+from penstock.models import Models, ModelVersion, sealed
+from penstock.tables import Rows, broadcast
+
+__all__ = ["FirstModel", "Scorer"]
+
+ENOUGH = 3_000
+"""The first model is learnt from so many samples."""
+SETTLED = 5
+"""A device's first measurements say little of it: its trend is too short."""
+
+
+@app.service(
+    reads=(telemetry, broadcast(model_versions)),
+    writes=(anomalies, model_alarms, samples),
+    name="scorer",
+)
+class Scorer:
+    """Scores what no device has scored; without a model it gives samples to learn one from."""
+
+    def __init__(self) -> None:
+        self.models = Models(MODEL, TelemetryModel, check=check)
+
+    def process(
+        self, measured: Telemetry, trend: State[Trend], rows: Rows[ModelVersion]
+    ) -> Iterator[Anomaly | ModelAlarm | Sample]:
+        """Remember a measurement and score it; say which versions of the model are not used."""
+        after = trend.get(Trend()).after(measured.metrics, measured.log)
+        trend.set(after)
+        served = self.models.newest(rows)
+        for refusal in self.models.refusals():
+            yield ModelAlarm(refusal.model, refusal.version, refusal.code, refusal.reason)
+        features = after.features(measured.metrics)
+        if served is None:
+            if measured.number >= SETTLED:
+                yield Sample(MODEL, measured.kind, features)
+            return
+        if measured.scored is not None:
+            return
+        model = served.parameters
+        found = score_of(model, measured.kind, features)
+        if found is not None and found.value > model.threshold:
+            yield Anomaly(
+                device=measured.device,
+                kind=measured.kind,
+                at=measured.at,
+                started=measured.started,
+                number=measured.number,
+                score=found.value,
+                threshold=model.threshold,
+                certain=found.value > model.certain,
+                model=MODEL,
+                model_version=served.version,
+                features=features,
+                contributions=found.contributions,
+            )
+
+
+@app.service(
+    reads=(samples, broadcast(model_versions)), writes=feedback(model_versions), name="first_model"
+)
+class FirstModel:
+    """Learns the first version of the model, while there is none."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, dict[str, float]]] = []
+
+    def process(
+        self, sample: Sample, done: State[bool], rows: Rows[ModelVersion]
+    ) -> ModelVersion | None:
+        """Collect samples; publish a model once there are enough of them."""
+        if done.get(False) or any(row.model == MODEL for row in rows):
+            self.seen.clear()
+            return None
+        self.seen.append((sample.kind, sample.features))
+        if len(self.seen) < ENOUGH:
+            return None
+        taken, self.seen = self.seen, []
+        done.set(True)
+        return sealed(
+            MODEL,
+            1,
+            learn(taken),
+            trained_on=f"the first {len(taken)} samples of the stream",
+            figures={"samples": float(len(taken))},
+        )

@@ -1,0 +1,112 @@
+"""Sessions: the life cycle of each device, and what it is told to do.
+
+The life cycle says which states follow each other. A session sees to it that a command arrives: it
+sends it again until the device acknowledges it, and calls for the administrator if it stays silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from apps.anomaly.application import (
+    acknowledgements,
+    anomalies,
+    app,
+    commands,
+    device_alarms,
+    notices,
+)
+from apps.anomaly.records import Acknowledgement, Command, DeviceAlarm, Notice, What
+from penstock import Timer, Timers, record
+from penstock.lifecycles import lifecycle
+
+__all__ = ["Order", "Session", "device", "device_changes", "devices", "follow", "orders"]
+
+ANSWER_WITHIN = timedelta(seconds=5)
+"""A command that was not acknowledged by then is sent again..."""
+ATTEMPTS = 5
+"""... so often, and then the administrator is called."""
+
+device = (
+    lifecycle("healthy", "suspect", "failing", "draining", "off", "repaired")
+    .on(anomalies, "healthy | suspect | repaired -> failing", where="certain")
+    .on(anomalies, "healthy | repaired -> suspect")
+    .stays(anomalies, "suspect", "failing", "draining", "off")
+    .on(acknowledgements, "failing -> draining", where="done = 'moving'")
+    .on(acknowledgements, "failing | draining -> off", where="done = 'moved'")
+    .on(acknowledgements, "off -> repaired", where="done = 'repaired'")
+    .stays(acknowledgements, "draining", where="done = 'moving'")
+    .stays(acknowledgements, "off", where="done = 'off'")
+    .stays(acknowledgements, "repaired", where="done = 'on'")
+    .after("2m", "suspect -> healthy")
+    .after("5m", "draining -> failing")
+    .after("2m", "repaired -> healthy")
+    .rests("healthy", "failing", "off")
+    .entering("suspect", notice="'looks unusual'")
+    .entering("failing", command="'move-data'", notice="'is failing: its data is moved'")
+    .entering("off", command="'turn-off'", notice="'is turned off: replace it when convenient'")
+    .entering("repaired", command="'turn-on'", notice="'is back in use'")
+)
+device_changes = app.stream("device_changes", device, on="services")
+devices = app.table("devices", device, on="services")
+
+
+@record(key="device", time="at")
+class Order:
+    """A command as it is first given."""
+
+    device: str
+    at: datetime
+    what: What
+
+
+orders = app.stream("orders", Order)
+
+
+@app.service(reads=device_changes, writes=(orders, notices, device_alarms))
+def follow(change: Any) -> Iterator[Order | Notice | DeviceAlarm]:
+    """Say what follows from a change in the life of a device."""
+    if not change.legal:
+        text = f"{change.cause} in {change.state}"
+        yield DeviceAlarm(change.device, change.at, text)
+        return
+    if change.command is not None:
+        yield Order(change.device, change.at, change.command)
+    if change.notice is not None:
+        urgent = change.state in {"failing", "off"}
+        yield Notice(change.device, change.at, urgent, change.notice)
+
+
+@app.actor(reads=(orders, acknowledgements), writes=(commands, notices))
+class Session:
+    """The commands of one device: each is sent until it is acknowledged, or nobody answers."""
+
+    open: dict[str, Command] = {}  # noqa: RUF012 - each actor has its own
+
+    def receive(self, order: Order, timers: Timers) -> Command:
+        """Send a command for the first time."""
+        name = f"{order.what}@{order.at:%Y%m%dT%H%M%S.%f}"
+        command = Command(order.device, name, order.what, order.at)
+        self.open[name] = command
+        timers.set(name, after=ANSWER_WITHIN, time="processing")
+        return command
+
+    def receive_answer(self, answer: Acknowledgement, timers: Timers) -> None:
+        """Do not send again what was acknowledged."""
+        if self.open.pop(answer.command, None) is not None:
+            timers.cancel(answer.command, time="processing")
+
+    def on_timer(self, timer: Timer, timers: Timers) -> Command | Notice | None:
+        """Send a command again; at the end call for help."""
+        last = self.open.pop(timer.name, None)
+        if last is None:
+            return None
+        if last.attempt >= ATTEMPTS:
+            text = f"does not answer: {last.what} was sent {ATTEMPTS} times"
+            return Notice(last.device, timer.due_at, urgent=True, text=text)
+        again = Command(last.device, last.id, last.what, last.at, last.attempt + 1)
+        self.open[last.id] = again
+        timers.set(last.id, after=ANSWER_WITHIN, time="processing")
+        return again
