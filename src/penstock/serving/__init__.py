@@ -4,11 +4,13 @@
 engine       runs a gateway until it is told to stop: puts its rooms together
 application  the ASGI application: which path leads where
 records      a room: records in, written and acknowledged; each request once
+pages        a room: the pages of the application
 lookups      a room: questions out, rows of tables and values of states
 room         what a room is, and what the rooms of a gateway have in common
 writing      the way onto the log: parsing, one producer, transactions
 tables       tables in memory, and the workers that own the states
 describe     what a gateway says of itself: OpenAPI, from the graph and the record types
+files        the files of a directory, safely
 meter        what a gateway counts and reports
 fixture      what is opened, looked at and closed with a gateway
 http         callers, refusals, and the limits of connections, heads and bodies

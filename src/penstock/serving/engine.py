@@ -22,12 +22,13 @@ from penstock.serving.http.protocol import ConnectionLimits, bounded_protocol
 from penstock.serving.listening import address_of, listen, require_safe
 from penstock.serving.lookups.room import open_lookups
 from penstock.serving.meter import Meter
+from penstock.serving.pages.room import open_pages
 from penstock.serving.records.room import open_records
 from penstock.serving.room import Building, OpenRoom, Room
 
 __all__ = ["run_gateway"]
 
-_ROOMS: tuple[OpenRoom, ...] = (open_records, open_lookups)
+_ROOMS: tuple[OpenRoom, ...] = (open_records, open_lookups, open_pages)
 _LOOK_SECONDS = 0.1
 _HEALTH_SECONDS = 1.0
 _STOP_SECONDS = 5
@@ -95,6 +96,7 @@ class _Running:
             self._callers,
             names=_listed(settings.names),
             calls_per_caller=settings.calls_per_caller,
+            public=lambda path: any(room.is_public(path) for room in rooms),
         )
         limits = ConnectionLimits(
             connections=settings.connections,

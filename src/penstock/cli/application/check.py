@@ -12,6 +12,7 @@ from penstock.core.graph.graph import Graph
 from penstock.core.rules.check import check
 from penstock.errors import ConfigurationError, DefinitionError, Problem
 from penstock.machine.packages import INSTALL_SPARK, missing_spark_packages
+from penstock.serving.pages.missing import page_problems
 
 __all__ = ["register"]
 
@@ -27,7 +28,7 @@ def _check(session: Session) -> int:
     graph: Graph | None = None
     try:
         graph = load_application(session.arguments.app).graph
-        problems = [*check(graph), *_without_spark(graph)]
+        problems = [*check(graph), *page_problems(graph), *_without_spark(graph)]
     except DefinitionError as error:
         problems = list(error.problems)
     problems += _configured_wrongly(session)

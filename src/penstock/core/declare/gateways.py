@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
+from pathlib import PurePath
 from typing import Any
 
 from penstock.core.declare.declarations import Declarations
@@ -29,6 +30,7 @@ class DeclaresGateways:
         shows: Table[Any] | Service | tuple[Table[Any] | Service, ...] = (),
         roles: Mapping[str, tuple[Any, ...]] | None = None,
         remembers: str | timedelta = REMEMBERS,
+        pages: str = "",
     ) -> Gateway:
         """Declare a door over HTTP: records in, and questions to tables and states out.
 
@@ -43,6 +45,8 @@ class DeclaresGateways:
             roles: For each role what it may use: ``{"meter": (readings,)}``. Without roles, whoever
                 has a token may use everything.
             remembers: How long a request with an ``Idempotency-Key`` is not done twice (24 h).
+            pages: A directory beside the file that declares the gateway. Its files are served under
+                ``/``, to everybody who reaches the gateway.
 
         Examples:
             >>> app.gateway("door", takes=readings, shows=hot).summary
@@ -56,6 +60,7 @@ class DeclaresGateways:
             shows=self._shown(name, shows, place),
             roles=_roles(roles, options),
             remembers=options.span("remembers", remembers, REMEMBERS),
+            pages=_directory(pages, options),
             place=place,
         )
         self._declared.parts.append(gateway)
@@ -89,6 +94,14 @@ class DeclaresGateways:
             hint = did_you_mean(str(shown), known)
             self._declared.problems.append(Problem("gateway.shows", text, hint, place))
         return tuple(kept)
+
+
+def _directory(given: Any, options: Options) -> str:
+    """Return a directory as text; a path is one, too."""
+    if isinstance(given, str | PurePath):
+        return str(given)
+    options.wrong("pages", f"{given!r} is no directory", 'pages="web"')
+    return ""
 
 
 def _roles(given: Any, options: Options) -> dict[str, tuple[str, ...]]:

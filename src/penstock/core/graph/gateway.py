@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import PurePath
 from typing import Any, Literal
 
 from penstock.core.graph.data import Data, Stream, Table
@@ -32,6 +33,8 @@ class Gateway(Part):
     roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     """Roles to the names of what they may use; without any, every caller may use everything."""
     remembers: timedelta = REMEMBERS
+    pages: str = ""
+    """The directory of the pages that it serves, as declared; empty: none."""
     place: Place | None = field(default=None, compare=False, repr=False)
     kind: Literal["gateway"] = field(default="gateway", init=False)
 
@@ -66,6 +69,13 @@ class Gateway(Part):
         return tuple(each for each in self.shows if isinstance(each, Service))
 
     @property
+    def pages_path(self) -> PurePath | None:
+        """Return the directory of its pages, which lies beside the file that declares it."""
+        if not self.pages:
+            return None
+        return PurePath(self.place.file).parent / self.pages if self.place else PurePath(self.pages)
+
+    @property
     def summary(self) -> str:
         """What it is: ``gateway, takes lines, shows counts, state of count``."""
         parts: list[str] = [self.kind]
@@ -76,6 +86,8 @@ class Gateway(Part):
         ):
             if names:
                 parts.append(f"{word} {' and '.join(names)}")
+        if self.pages:
+            parts.append(f"pages of {self.pages}")
         return ", ".join(parts)
 
     def may(self, role: str, name: str) -> bool:

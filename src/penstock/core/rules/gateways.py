@@ -27,7 +27,7 @@ def gateway_problems(graph: Graph) -> Iterator[Problem]:
 
 
 def _uses(graph: Graph, gateway: Gateway) -> Iterator[Problem]:
-    if not gateway.takes and not gateway.shows:
+    if not gateway.takes and not gateway.shows and not gateway.pages:
         text = f"gateway {gateway.name!r} takes nothing and shows nothing"
         yield Problem("gateway.empty", text, "takes=a stream, shows=a table", gateway.place)
     for service in gateway.services:

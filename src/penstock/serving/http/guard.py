@@ -5,7 +5,7 @@ What is raised below becomes a problem document. A refusal for want of a right l
 
 import logging
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
@@ -53,16 +53,24 @@ class Guard:
     """Lets a request through to the application, or refuses it.
 
     ``names`` are the hosts that requests may name where no token is asked for: so a page in a
-    browser cannot use a name that it has pointed here (DNS rebinding).
+    browser cannot use a name that it has pointed here (DNS rebinding). ``public``
+    says of a path whether it needs no token.
     """
 
     def __init__(
-        self, app: ASGIApp, callers: Callers, *, names: Collection[str], calls_per_caller: int
+        self,
+        app: ASGIApp,
+        callers: Callers,
+        *,
+        names: Collection[str],
+        calls_per_caller: int,
+        public: Callable[[str], bool] = lambda _path: False,
     ) -> None:
         self._app = app
         self._callers = callers
         self._names = LOOPBACK_NAMES | {name.lower() for name in names}
         self._most = calls_per_caller
+        self._public = public
         self._under_way: Counter[str] = Counter()
         self.refused = 0
         """How many requests were refused for want of a right."""
@@ -126,7 +134,7 @@ class Guard:
         caller = self._callers.find(headers.get("authorization"))
         if caller is not None:
             return caller
-        if scope["path"] in OPEN_PATHS:
+        if scope["path"] in OPEN_PATHS or self._public(scope["path"]):
             return Caller("unknown", frozenset())
         problem = Problem(
             HTTPStatus.UNAUTHORIZED,

@@ -185,3 +185,27 @@ def test_an_application_that_imports_spark_says_how_to_install_it(penstock, proj
     assert answer.code == 1
     assert "app.py:1: no module named 'pyspark'" in answer.out
     assert "hint: pip install 'penstock[spark]'" in answer.out
+
+
+WITH_PAGES = """
+from penstock import App, record
+
+app = App("shown")
+app.gateway("door", pages="web")
+"""
+
+
+def test_pages_that_are_not_there_are_problems(penstock, project):
+    (project / "app.py").write_text(WITH_PAGES)
+    answer = penstock("check")
+    assert answer.code == 1
+    assert "app.py:5: gateway 'door': the directory of its pages does not exist" in answer.out
+    assert "[pages.missing]" in answer.out
+    (project / "web").mkdir()
+    assert "[pages.no-index]" in penstock("check").out
+    (project / "web" / "index.html").write_text("<title>here</title>")
+    assert penstock("check").code == 0
+    with (project / "web" / "film.bin").open("wb") as film:
+        film.truncate((8 << 20) + 1)
+    answer = penstock("check")
+    assert "the page film.bin has more than 8 MiB [pages.too-large]" in answer.out

@@ -1,5 +1,7 @@
 """A gateway is declared, checked and drawn as any part is."""
 
+from pathlib import Path
+
 from penstock import App, State, record
 from penstock.core.drawing.text import draw_mermaid, draw_text
 from penstock.core.rules.check import check
@@ -65,4 +67,14 @@ def test_everything_that_is_wrong_with_a_gateway_is_told():
     assert codes(declared(shows=("look",))) == ["gateway.shows"]
     assert codes(declared(shows=("words", "counts"))) == ["gateway.shows"]
     assert codes(declared(takes=("words",), remembers="1s")) == ["gateway.remembers"]
+    assert codes(declared(takes=("words",), pages=3)) == ["data.option"]
     assert codes(declared(takes=("words",), roles={"reader": ("count",)})) == ["gateway.roles"]
+
+
+def test_the_pages_of_a_gateway_lie_beside_the_file_that_declares_it():
+    graph = declared(pages="web")
+    assert codes(graph) == []
+    assert graph.part("door").pages_path == Path(__file__).parent / "web"
+    assert graph.part("door").summary == "gateway, pages of web"
+    assert declared(pages=Path("/srv/web")).part("door").pages_path == Path("/srv/web")
+    assert declared(takes=("words",)).part("door").pages_path is None
