@@ -1,7 +1,7 @@
 """The display of ``penstock dev``: a live table on a terminal, plain lines elsewhere."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -14,9 +14,14 @@ from penstock.core.status.report import PartReport
 from penstock.core.status.status import PartStatus
 from penstock.core.units import span_text
 
-__all__ = ["LiveView", "PlainView", "Status", "StatusView", "make_view"]
+__all__ = ["LiveView", "PlainView", "Status", "StatusView", "fitting", "make_view"]
 
 _SUMMARY_SECONDS = 5.0
+_GAP = 2
+_WHAT = "what"
+_LEAST_WHAT = 6
+"""A description that is cut shorter says nothing."""
+_NUMBERS = frozenset({"in", "out", "lag", "dead", "restarts", "since"})
 _VALUE_CHARACTERS = 200
 """The most characters of a watched value: the table is redrawn every second."""
 
@@ -109,7 +114,7 @@ class LiveView:
         from rich.text import Text
 
         broker = Text.assemble((cell(status.app), "bold"), "  ", (cell(status.broker), "dim"))
-        drawn: list[Any] = [Text(), broker, _table(status.rows)]
+        drawn: list[Any] = [Text(), broker, _table(status.rows, width=self._console.width)]
         if status.watched:
             drawn += [Text(), _values(status)]
         drawn += [Text(cell(status.hint), style="dim")]
@@ -120,31 +125,73 @@ class LiveView:
         self._live.stop()
 
 
-def _table(rows: Sequence[PartStatus]) -> Any:
+def _table(rows: Sequence[PartStatus], *, width: int) -> Any:
+    """Return the parts as a table of at most this width; numbers are whole, or not there at all."""
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
-    for name in ("part", "kind", "state"):
-        table.add_column(name, no_wrap=True)
-    for name in ("in", "out", "lag", "dead", "restarts", "since"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("what", overflow="ellipsis", no_wrap=True, ratio=1)
-    for row in rows:
-        dead, restarts = row.counts.dead_lettered, row.restarts
-        table.add_row(
-            cell(row.part),
-            cell(row.kind),
-            Text(cell(row.state), style=STYLES.get(row.state, "dim")),
-            rate_text(row.rate_in) if row.healthy else "",
-            rate_text(row.rate_out) if row.healthy else "",
-            "" if row.lag is None else count_text(row.lag),
-            Text(count_text(dead), style="yellow" if dead else "dim"),
-            Text(str(restarts), style="yellow" if restarts else "dim"),
-            span_text(row.since_seconds),
-            Text(cell(row.reason or brief_text(row.detail)), style="" if row.healthy else "yellow"),
+    columns = {name: [Text(text, style) for text, style in made] for name, made in _cells(rows)}
+    widths = {
+        name: max(len(name), *(each.cell_len for each in made)) for name, made in columns.items()
+    }
+    shown = fitting(widths, width)
+    table = Table(box=None, header_style="bold", padding=(0, _GAP, 0, 0))
+    for name in shown:
+        table.add_column(
+            name,
+            justify="right" if name in _NUMBERS else "left",
+            no_wrap=True,
+            overflow="ellipsis",
+            width=shown[name],
         )
+    for cells in zip(*(columns[name] for name in shown), strict=True):
+        table.add_row(*cells)
     return table
+
+
+def _cells(rows: Sequence[PartStatus]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yield each column with its cells and their styles, the most important column first."""
+    yield "part", [(cell(row.part), "") for row in rows]
+    yield "state", [(cell(row.state), STYLES.get(row.state, "dim")) for row in rows]
+    yield "in", [(rate_text(row.rate_in) if row.healthy else "", "") for row in rows]
+    yield "out", [(rate_text(row.rate_out) if row.healthy else "", "") for row in rows]
+    yield "lag", [("" if row.lag is None else count_text(row.lag), "") for row in rows]
+    yield "dead", [_warned(row.counts.dead_lettered) for row in rows]
+    yield "restarts", [_warned(row.restarts) for row in rows]
+    yield "since", [(span_text(row.since_seconds), "") for row in rows]
+    yield "kind", [(cell(row.kind), "dim") for row in rows]
+    words = [(row.reason or brief_text(row.detail), row.healthy) for row in rows]
+    yield _WHAT, [(cell(text), "" if well else "yellow") for text, well in words]
+
+
+def _warned(count: int) -> tuple[str, str]:
+    return count_text(count), "yellow" if count else "dim"
+
+
+def fitting(widths: Mapping[str, int], room: int) -> dict[str, int]:
+    """Return the columns that are shown, and how wide: what comes last is cut, or left out.
+
+    >>> fitting({"part": 5, "state": 7, "lag": 3, "what": 40}, 30)
+    {'part': 5, 'state': 7, 'lag': 3, 'what': 7}
+    >>> fitting({"part": 5, "state": 7, "lag": 3, "what": 40}, 22)
+    {'part': 5, 'state': 7, 'lag': 3}
+    >>> fitting({"part": 30, "state": 7}, 22)
+    {'part': 11, 'state': 7}
+    """
+    shown: dict[str, int] = {}
+    for name, wanted in widths.items():
+        left = room - sum(shown.values()) - _GAP * (len(shown) + 1)
+        if name == _WHAT:
+            wanted = min(wanted, left)  # noqa: PLW2901 - it is cut
+        if wanted > left or (name == _WHAT and wanted < min(widths[name], _LEAST_WHAT)):
+            break
+        shown[name] = wanted
+    if len(shown) > 1 or len(widths) == 1:
+        return shown
+    # One name is longer than the screen has room for, beside a state: that is cut.
+    first, second = [*widths][:2]
+    beside = widths[second] + 2 * _GAP
+    return {first: max(1, room - beside), second: widths[second]}
 
 
 def _values(status: Status) -> Any:

@@ -1,4 +1,5 @@
 import io
+import re
 
 import pytest
 
@@ -64,6 +65,49 @@ def test_on_a_terminal_the_status_is_a_table(monkeypatch):
     drawn = screen.getvalue()
     for text in ("something happened", "broker running", "degraded", "no contact", "1m05s", "the"):
         assert text in drawn
+
+
+WORDY = [
+    row(
+        "forecast_of_the_next_hour",
+        "running",
+        rate_in=12_345.0,
+        rate_out=10_000.0,
+        lag=1_234_567,
+        detail={"listening on": "http://127.0.0.1:8800 " * 20},
+    ),
+    row(
+        "count", "restarting", reason="exit code 1: " + "something long happened " * 10, restarts=3
+    ),
+]
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100, 150, 220])
+def test_numbers_and_states_are_whole_at_any_width_and_the_description_is_cut(monkeypatch, columns):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("NO_COLOR", "1")
+    screen = Screen()
+    view = make_view(Terminal(err=screen))
+    view.show(Status(app="example", broker="", rows=WORDY))
+    view.close()
+    lines = [re.sub(r"\x1b[^a-zA-Z]*[a-zA-Z]", "", line) for line in screen.getvalue().splitlines()]
+    (head,) = {line.rstrip() for line in lines if line.startswith("part")}
+    (wordy,) = {line.rstrip() for line in lines if line.startswith("forecast")}
+    (count,) = {line.rstrip() for line in lines if line.startswith("count")}
+    assert head.split()[:4] == ["part", "state", "in", "out"]
+    assert wordy.split()[:4] == ["forecast_of_the_next_hour", "running", "12.3k/s", "10.0k/s"]
+    assert "restarting" in count
+    assert all(len(line) <= columns for line in (head, wordy, count))
+    shown = head.split()
+    if "lag" in shown:
+        assert "1,234,567" in wordy
+    if columns >= 150:
+        assert shown[4:] == ["lag", "dead", "restarts", "since", "kind", "what"]
+        assert wordy.endswith("…")
+        assert count.endswith("…")
+    else:
+        assert "…" not in wordy
 
 
 @pytest.mark.parametrize(
