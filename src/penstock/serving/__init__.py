@@ -2,6 +2,7 @@
 
 ===========  =====================================================================================
 engine       runs a gateway until it is told to stop: puts its rooms together
+desk         serves what a command tells of itself, from a thread: the status page, the console
 application  the ASGI application: which path leads where
 records      a room: records in, written and acknowledged; each request once
 pages        a room: the pages of the application

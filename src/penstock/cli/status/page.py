@@ -6,17 +6,18 @@ from http import HTTPStatus
 from types import TracebackType
 from typing import Self
 
-from penstock.cli.status.pageserver import LOOPBACK_NAMES, Answer, PageServer
 from penstock.core.status.exposition import CONTENT_TYPE, prometheus_text
 from penstock.core.status.health import health
 from penstock.core.status.status import RunStatus, encode_status
 from penstock.errors import ConfigurationError
 from penstock.machine.ports import LOOPBACK, free_ports
+from penstock.serving.desk.desk import Desk
+from penstock.serving.desk.offers import Asked, Offers, Reply
 
 __all__ = ["StatusPage"]
 
 _ATTEMPTS = 5
-_JSON = "application/json"
+_NOTHING = Offers()
 
 
 class StatusPage:
@@ -24,6 +25,7 @@ class StatusPage:
 
     Port 0 takes one that is free. ConfigurationError where the port is taken. ``hosts`` are further
     names that requests may use, besides those of this machine; ``note`` gets messages on trouble.
+    ``more`` is what else is offered there.
     """
 
     def __init__(
@@ -33,13 +35,21 @@ class StatusPage:
         port: int,
         hosts: Collection[str] = (),
         note: Callable[[str], None] = lambda _: None,
+        more: Offers = _NOTHING,
     ) -> None:
         self._read_status = read_status
         self._listening = _listen(port) if port else _listen_anywhere()
         self.port: int = self._listening.getsockname()[1]
         """Where it listens."""
-        self._server = PageServer(
-            self._listening, self._page, hosts={*LOOPBACK_NAMES, *hosts}, note=note
+        own = Offers(
+            questions={"/metrics": self._metrics, "/health": self._health, "/status": self._status}
+        )
+        self._desk = Desk(
+            self._listening,
+            own | more,
+            health=lambda: {"healthy": self._read_status().healthy},
+            hosts=hosts,
+            note=note,
         )
 
     @property
@@ -48,7 +58,7 @@ class StatusPage:
         return f"http://{LOOPBACK}:{self.port}"
 
     def __enter__(self) -> Self:
-        self._server.__enter__()
+        self._desk.__enter__()
         return self
 
     def __exit__(
@@ -57,22 +67,22 @@ class StatusPage:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._server.__exit__(kind, error, trace)
+        self._desk.__exit__(kind, error, trace)
         self._listening.close()
 
-    def _page(self, path: str) -> Answer:
-        if path == "/metrics":
-            return Answer(
-                HTTPStatus.OK, CONTENT_TYPE, prometheus_text(self._read_status()).encode()
-            )
-        if path == "/status":
-            return Answer(HTTPStatus.OK, _JSON, encode_status(self._read_status()))
-        if path == "/health":
-            status = self._read_status()
-            code = HTTPStatus.OK if status.healthy else HTTPStatus.SERVICE_UNAVAILABLE
-            return Answer(code, _JSON, health(status))
-        text = b"see /metrics, /health and /status\n"
-        return Answer(HTTPStatus.NOT_FOUND, "text/plain; charset=utf-8", text)
+    def _metrics(self, asked: Asked) -> Reply:
+        del asked
+        return Reply(body=prometheus_text(self._read_status()).encode(), kind=CONTENT_TYPE)
+
+    def _health(self, asked: Asked) -> Reply:
+        del asked
+        status = self._read_status()
+        code = HTTPStatus.OK if status.healthy else HTTPStatus.SERVICE_UNAVAILABLE
+        return Reply(body=health(status), status=code)
+
+    def _status(self, asked: Asked) -> Reply:
+        del asked
+        return Reply(body=encode_status(self._read_status()))
 
 
 def _listen_anywhere() -> socket.socket:

@@ -125,6 +125,8 @@ class Guard:
                 del self._under_way[who]
 
     def _admit(self, scope: Scope, headers: Headers) -> Caller:
+        if len(headers.getlist("host")) > 1:
+            raise Problem(HTTPStatus.BAD_REQUEST, "host.several", "a request names one host")
         if self._callers.open and _host(headers.get("host", "")) not in self._names:
             raise Problem(
                 HTTPStatus.MISDIRECTED_REQUEST,

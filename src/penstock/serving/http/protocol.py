@@ -32,6 +32,9 @@ class ConnectionLimits:
     connections: int
     head_seconds: float
     silence_seconds: float
+    newest_first: bool = False
+    """Where there are too many, whether the oldest that asks for nothing gives its place to a new
+    one; else a new one is refused."""
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -44,10 +47,12 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_bytes = 0
         self._in_head = True
         self._refused = False
+        self.opened_at = self.loop.time()
         self._head_timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
         super().connection_made(transport)
-        if len(self.connections) > self.limits.connections:
+        full = len(self.connections) > self.limits.connections
+        if full and not (self.limits.newest_first and self._end_oldest()):
             self._refuse(_FULL)
             return
         self._begin_head()
@@ -93,6 +98,23 @@ class BoundedProtocol(HttpToolsProtocol):
             self._write_timer.cancel()
             self._write_timer = None
         super().resume_writing()
+
+    def _end_oldest(self) -> bool:
+        """End the oldest connection that asks for nothing now; return whether there is one."""
+        others = [each for each in self.connections if each is not self]
+        idle = [each for each in others if isinstance(each, BoundedProtocol) and each.is_idle]
+        if not idle:
+            return False
+        oldest = min(idle, key=lambda each: each.opened_at)
+        oldest.transport.abort()
+        # It leaves the set only when the loop comes to it, and more may come before that.
+        self.connections.discard(oldest)
+        return True
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request of it is under way: its head has not come."""
+        return self._in_head and not self._refused
 
     def _begin_head(self) -> None:
         self._in_head = True

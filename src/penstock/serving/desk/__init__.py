@@ -1,0 +1,1 @@
+"""A small server in a thread of its own, for what a command tells of itself."""
