@@ -14,7 +14,7 @@ describe     what a gateway says of itself: OpenAPI, from the graph and the reco
 files        the files of a directory, safely
 meter        what a gateway counts and reports
 fixture      what is opened, looked at and closed with a gateway
-http         callers, refusals, and the limits of connections, heads and bodies
+http         callers, refusals, WebSockets, and the limits of connections, heads and bodies
 ===========  =====================================================================================
 
 Each imports only from those below it. Serving is a sibling of services: a gateway knows the state

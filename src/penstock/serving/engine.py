@@ -19,6 +19,7 @@ from penstock.serving.fixture import Trouble
 from penstock.serving.http.callers import Callers
 from penstock.serving.http.guard import Guard
 from penstock.serving.http.protocol import ConnectionLimits, bounded_protocol
+from penstock.serving.http.sockets import SocketLimits, bounded_socket
 from penstock.serving.listening import address_of, listen, require_safe
 from penstock.serving.lookups.room import open_lookups
 from penstock.serving.meter import Meter
@@ -33,6 +34,8 @@ _LOOK_SECONDS = 0.1
 _HEALTH_SECONDS = 1.0
 _STOP_SECONDS = 5
 """How long requests under way may take when the gateway is to stop."""
+_LEAVING_SECONDS = 3
+"""How long a conversation over a WebSocket may take to end then."""
 _KEEP_ALIVE_SECONDS = 60
 
 
@@ -97,16 +100,25 @@ class _Running:
             names=_listed(settings.names),
             calls_per_caller=settings.calls_per_caller,
             public=lambda path: any(room.is_public(path) for room in rooms),
+            sockets_per_caller=settings.sockets_per_caller,
+            origins=_listed(settings.origins),
         )
         limits = ConnectionLimits(
             connections=settings.connections,
             head_seconds=settings.head_timeout.total_seconds(),
             silence_seconds=settings.silence_timeout.total_seconds(),
         )
+        silence_seconds = limits.silence_seconds
+        sockets = SocketLimits(silence_seconds=silence_seconds, leaving_seconds=_LEAVING_SECONDS)
         return uvicorn.Config(
             with_origins(app, _listed(settings.origins)),
             http=bounded_protocol(limits),
-            ws="none",
+            ws=bounded_socket(sockets),
+            ws_max_size=settings.message_bytes,
+            # A client is asked whether it is there, and has the other half to answer.
+            ws_ping_interval=silence_seconds / 2,
+            ws_ping_timeout=silence_seconds / 2,
+            ws_per_message_deflate=False,
             lifespan="off",
             interface="asgi3",
             log_config=None,

@@ -16,6 +16,7 @@ from penstock.core.graph.gateway import Gateway
 from penstock.core.graph.graph import Graph
 from penstock.core.settings.settings import ServingSettings
 from penstock.serving.fixture import Fixture
+from penstock.serving.http.conversation import ConversationLimits, Converse, socket_routes
 from penstock.serving.meter import Meter
 from penstock.serving.tables.shown import Shown
 from penstock.serving.writing.writer import Writer
@@ -57,6 +58,18 @@ class Building:
         self.leaving = asyncio.Event()
         self.fixtures: list[Fixture] = []
         """What was opened because a room asked for it."""
+
+    def socket_routes(self, path: str, converse: Converse) -> list[BaseRoute]:
+        """Return the routes of a path that is a WebSocket, with the limits of the settings.
+
+        ``converse`` holds each conversation. Whoever calls has passed the guard by then; what they
+        may use is for the room to say, before it accepts.
+        """
+        limits = ConversationLimits(
+            unread_bytes=self.settings.unread_bytes,
+            silence_seconds=self.settings.silence_timeout.total_seconds(),
+        )
+        return socket_routes(path, converse, limits=limits)
 
     @cached_property
     def writer(self) -> Writer:

@@ -198,6 +198,11 @@ class ServingSettings:
     )
     connections: int = _setting(1000, "the most connections at once; more are refused")
     calls_per_caller: int = _setting(64, "the most requests of one caller at once")
+    sockets_per_caller: int = _setting(100, "the most open WebSockets of one caller")
+    message_bytes: int = _setting(1 << 20, "the largest message of a client over a WebSocket")
+    unread_bytes: int = _setting(
+        1 << 20, "the most bytes of messages that wait for the client of one WebSocket"
+    )
     head_timeout: timedelta = _setting(
         timedelta(seconds=10), "how long a request line with its headers may take"
     )

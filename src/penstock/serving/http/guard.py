@@ -1,24 +1,39 @@
 """What every request passes before it is looked at: host, caller, and how many calls they have.
 
+A WebSocket passes the same before it is accepted, and its origin is looked at: a browser sends it,
+and asks nobody whether a page of a stranger may open one.
+
 What is raised below becomes a problem document. A refusal for want of a right leaves an audit line.
 """
 
+import base64
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from websockets.frames import CloseCode
 
 from penstock.core.printable import printable
 from penstock.errors import PenstockError, TransientError
 from penstock.serving.http.callers import Caller, Callers
 from penstock.serving.http.problems import Problem, problem_of
 
-__all__ = ["AUDIT", "LOOPBACK_NAMES", "OPEN_PATHS", "Guard", "caller_of", "refused_access"]
+__all__ = [
+    "AUDIT",
+    "LOOPBACK_NAMES",
+    "OPEN_PATHS",
+    "SUBPROTOCOL",
+    "TOKEN_SUBPROTOCOL",
+    "Guard",
+    "caller_of",
+    "refused_access",
+]
 
 AUDIT = logging.getLogger("penstock.serving.audit")
 LOG = logging.getLogger("penstock.serving")
@@ -26,6 +41,10 @@ LOG = logging.getLogger("penstock.serving")
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 OPEN_PATHS = frozenset({"/v1/health"})
 """What needs no token: it tells only whether the gateway is well."""
+SUBPROTOCOL = "penstock.v1"
+"""What a client of a WebSocket offers, if it offers any subprotocol; a browser's must."""
+TOKEN_SUBPROTOCOL = "penstock.token."  # noqa: S105 - what stands before one
+"""Before a token in base64url, among the subprotocols that a page in a browser offers."""
 _CALLER = "penstock.caller"
 
 
@@ -65,19 +84,22 @@ class Guard:
         names: Collection[str],
         calls_per_caller: int,
         public: Callable[[str], bool] = lambda _path: False,
+        sockets_per_caller: int = 1,
+        origins: Collection[str] = (),
     ) -> None:
         self._app = app
         self._callers = callers
         self._names = LOOPBACK_NAMES | {name.lower() for name in names}
-        self._most = calls_per_caller
         self._public = public
-        self._under_way: Counter[str] = Counter()
+        self._origins = frozenset(origins)
+        self._most = {"http": calls_per_caller, "websocket": sockets_per_caller}
+        self._under_way: Counter[tuple[str, str]] = Counter()
         self.refused = 0
         """How many requests were refused for want of a right."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["type"] != "http":
+        """Answer one request, or hold one conversation over a WebSocket."""
+        if scope["type"] not in self._most:
             return
         begun = False
 
@@ -107,14 +129,18 @@ class Guard:
         headers = Headers(scope=scope)
         caller = self._admit(scope, headers)
         scope[_CALLER] = caller
+        if scope["type"] == "websocket":
+            self._admit_socket(scope, headers)
         # Callers without tokens are told apart by where they come from.
-        who = caller.name if caller.roles is not None else str((scope.get("client") or ("",))[0])
-        if self._under_way[who] >= self._most:
+        name = caller.name if caller.roles is not None else str((scope.get("client") or ("",))[0])
+        kind = scope["type"]
+        who, most = (kind, name), self._most[kind]
+        if self._under_way[who] >= most:
+            what = "requests of this caller are under way"
+            if kind == "websocket":
+                what = "WebSockets of this caller are open"
             raise Problem(
-                HTTPStatus.TOO_MANY_REQUESTS,
-                "caller.too-many",
-                f"{self._most} requests of this caller are under way",
-                retry_after=1,
+                HTTPStatus.TOO_MANY_REQUESTS, "caller.too-many", f"{most} {what}", retry_after=1
             )
         self._under_way[who] += 1
         try:
@@ -133,7 +159,7 @@ class Guard:
                 "host.unknown",
                 "the host must be a name of this machine, or one of serving.names",
             )
-        caller = self._callers.find(headers.get("authorization"))
+        caller = self._callers.find(_authorization(scope, headers))
         if caller is not None:
             return caller
         if scope["path"] in OPEN_PATHS or self._public(scope["path"]):
@@ -148,13 +174,62 @@ class Guard:
         refused_access(scope, problem)
         raise problem
 
+    def _admit_socket(self, scope: Scope, headers: Headers) -> None:
+        """Refuse pages of strangers, and subprotocols that nobody speaks here."""
+        origin = headers.get("origin")
+        if origin is not None and not self._origins & {origin, "*"}:
+            same = origin.partition("://")[2].lower() == headers.get("host", "").lower()
+            if not same:
+                problem = Problem(
+                    HTTPStatus.FORBIDDEN,
+                    "origin.unknown",
+                    "this page may not open a WebSocket here",
+                    allowed="pages of this gateway, and of serving.origins",
+                )
+                self.refused += 1
+                refused_access(scope, problem)
+                raise problem
+        offered = scope.get("subprotocols")
+        if offered and SUBPROTOCOL not in offered:
+            raise Problem(
+                HTTPStatus.BAD_REQUEST,
+                "socket.protocol",
+                "none of the subprotocols that are offered is spoken here",
+                allowed=f"{SUBPROTOCOL}, or no subprotocol",
+            )
+
     async def _refuse(
         self, problem: Problem, scope: Scope, receive: Receive, send: Send, *, begun: bool
     ) -> None:
+        if begun and scope["type"] == "websocket":
+            with suppress(OSError, RuntimeError):  # it has gone, or has been closed
+                code = CloseCode.INTERNAL_ERROR
+                await send({"type": "websocket.close", "code": code, "reason": problem.code})
+            return
         if begun:
             # The head of an answer is on its way: what ends it early is all that can be said.
             raise ConnectionAbortedError(problem.detail)
         await problem.response()(scope, receive, send)
+
+
+def _authorization(scope: Scope, headers: Headers) -> str | None:
+    """Return the token of a request as its header has it.
+
+    A page in a browser cannot send the header with a WebSocket. It sends the token as a subprotocol
+    that is never chosen: it is in no URL, and so in no log of what was asked for.
+    """
+    given = headers.get("authorization")
+    if given is not None or scope["type"] != "websocket":
+        return given
+    for offered in scope.get("subprotocols") or ():
+        if offered.startswith(TOKEN_SUBPROTOCOL):
+            text = offered.removeprefix(TOKEN_SUBPROTOCOL)
+            try:
+                token = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
+            except ValueError:
+                return None
+            return f"Bearer {token}"
+    return None
 
 
 def _host(text: str) -> str:
