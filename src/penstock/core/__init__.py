@@ -15,6 +15,7 @@ derived      streams of conditions and fields, merged, repartitioned, each recor
 patterns     patterns over time: this, then that, within a time
 operators    what joins, patterns and the like are to every engine
 keyed        what operators keep for each key: rows in time, rows of a table, bags
+sql          read-only SQL over rows that are at hand
 live         live queries: filters, orders, results that keep themselves current
 aggregates   counts, sums, quantiles...: all that engines know of each in one module
 panes        the pane machine: windows, triggers, watermarks

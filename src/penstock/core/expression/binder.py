@@ -35,7 +35,7 @@ from penstock.core.hints import did_you_mean
 from penstock.core.records import schema as schemas
 from penstock.core.records.schema import FieldType, Schema
 
-__all__ = ["Binder"]
+__all__ = ["Binder", "field_of"]
 
 RULES = OPERATOR_RULES | FUNCTION_RULES
 
@@ -96,9 +96,8 @@ class Binder:
                 return Literal(value, type_)
             case syntax.Interval(microseconds=length):
                 return Literal(length, INTERVAL)
-            case syntax.Name(name=name):
-                field = _field(self._schema, name)
-                return Field(field.name, from_field_type(field.type), field.nullable)
+            case syntax.Name():
+                return self._named(found)
             case syntax.Member(of=of, name=name):
                 return self._member(found, of, name)
             case syntax.Item(of=of, index=index):
@@ -110,6 +109,11 @@ class Binder:
                 return self._case(found)
             case syntax.Call(name=name, arguments=arguments):
                 return self._call(OPERATORS.get(name, name), arguments)
+
+    def _named(self, found: syntax.Name) -> Node:
+        """Return what a name stands for."""
+        field = field_of(self._schema, found.name)
+        return Field(field.name, from_field_type(field.type), field.nullable)
 
     def _member(self, found: syntax.Syntax, of: syntax.Syntax, name: str) -> Node | None:
         if (step := self._step(of)) is not None:
@@ -187,7 +191,8 @@ def _checked(node: Node, expect: FieldType | None) -> Node:
     raise RuleError(f"the expression gives {node.type}, and {expect} is needed")
 
 
-def _field(schema: Schema, name: str) -> schemas.Field:
+def field_of(schema: Schema, name: str) -> schemas.Field:
+    """Return a field that an expression names; RuleError where there is none of this name."""
     field = schema.field(name)
     if field is None:
         hint = did_you_mean(name, [each.name for each in schema.fields])
@@ -201,7 +206,7 @@ def _field(schema: Schema, name: str) -> schemas.Field:
 def _member(of: Node, name: str) -> Node:
     match of.type:
         case Struct(schema):
-            field = _field(schema, name)
+            field = field_of(schema, name)
             nullable = of.nullable or field.nullable
             return Member(of, name, from_field_type(field.type), nullable)
         case Array():

@@ -27,7 +27,7 @@ from penstock.core.expression.parsing.syntax import (
     Syntax,
 )
 
-__all__ = ["read"]
+__all__ = ["KEYWORDS", "Reader", "read"]
 
 MAX_NESTING = 40
 """How many parentheses, calls and cases may stand inside one another."""
@@ -49,7 +49,7 @@ _RESERVED = """
     and or not is null true false div distinct from select exists
     in between like ilike rlike regexp escape case when then else end cast try_cast as
 """
-_KEYWORDS = frozenset(_RESERVED.split())
+KEYWORDS = frozenset(_RESERVED.split())
 _CONSTANTS: dict[str, tuple[object, types.Type]] = {
     "null": (None, types.VOID),
     "true": (True, types.BOOLEAN),
@@ -59,11 +59,17 @@ _CONSTANTS: dict[str, tuple[object, types.Type]] = {
 
 def read(text: str) -> Syntax:
     """Return the syntax of a text; FaultError at the first place where there is none."""
-    return _Reader(text).whole()
+    return Reader(text).whole()
 
 
-class _Reader:
-    """Reads tokens from left to right, one method for each rule of the grammar."""
+class Reader:
+    """Reads tokens from left to right, one method for each rule of the grammar.
+
+    A grammar that has expressions in it is a class derived from this one.
+    """
+
+    keywords = KEYWORDS
+    code = "expression.syntax"
 
     def __init__(self, text: str) -> None:
         self._tokens = list(tokens(text))
@@ -71,6 +77,7 @@ class _Reader:
         self._nesting = 0
 
     def whole(self) -> Syntax:
+        """Read an expression that is the whole text."""
         if self._ended():
             raise self._fault("the expression is empty")
         found = self._expression()
@@ -107,7 +114,7 @@ class _Reader:
     def _fault(self, message: str, hint: str = "", *, token: Token | None = None) -> FaultError:
         token = token or self._now
         end = max(token.end, token.start + 1)
-        return FaultError(Fault("expression.syntax", message, token.start, end, hint))
+        return FaultError(Fault(self.code, message, token.start, end, hint))
 
     def _expression(self) -> Syntax:
         self._nesting += 1
@@ -285,16 +292,16 @@ class _Reader:
             return Constant(value=value, type=type_, start=token.start, end=follows.end)
         if word == "interval" and (follows.kind in (Kind.NUMBER, Kind.TEXT) or follows.word == "-"):
             return self._interval(token)
-        if word in _KEYWORDS:
+        if word in self.keywords:
             raise self._fault(
                 f"a value is missing before the word {token.value!r}",
                 "a field of this name stands in backticks",
                 token=token,
             )
         if self._take("("):
-            arguments = self._list()
+            name, arguments = self._arguments(word)
             spot = {"start": token.start, "end": self._past, "depth": self._depth(*arguments)}
-            return Call(name=word, arguments=arguments, **spot)
+            return Call(name=name, arguments=arguments, **spot)
         return Name(name=token.value, **self._last)
 
     def _postfix(self, found: Syntax) -> Syntax:
@@ -313,6 +320,10 @@ class _Reader:
             if self._now.word == "(":
                 raise self._fault("functions have no qualified names")
         return found
+
+    def _arguments(self, word: str) -> tuple[str, tuple[Syntax, ...]]:
+        """Read what follows a function and a parenthesis; return its name and its arguments."""
+        return word, self._list()
 
     def _list(self) -> tuple[Syntax, ...]:
         """Read expressions up to the closing parenthesis."""
