@@ -39,6 +39,7 @@ MODULES = (
     "lifecycles",
     "patterns",
     "live",
+    "jobs",
     "models",
     "connectors",
     "testing",

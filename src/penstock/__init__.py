@@ -3,8 +3,8 @@
 Declare an application with ``App`` and the names of this module. What only some applications need
 is in modules of its own: ``penstock.state``, ``penstock.tables`` and ``penstock.questions`` for
 services; ``penstock.windows``, ``penstock.triggers`` and ``penstock.aggregates`` for windows;
-``penstock.patterns``, ``penstock.lifecycles``, ``penstock.models``, ``penstock.connectors``; and
-``penstock.testing``, the test kit.
+``penstock.patterns``, ``penstock.lifecycles``, ``penstock.jobs``, ``penstock.models``,
+``penstock.connectors``; and ``penstock.testing``, the test kit.
 """
 
 from penstock.core.app import App

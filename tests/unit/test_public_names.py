@@ -25,6 +25,7 @@ PUBLIC = {
         "WHOLE AttachedConnector BatchLimits Feed Item LiveConnector Position PositionedConnector"
         " Reading Row Telling Writer WritingConnector json_files keyboard run_sink run_source tcp_lines text_file"
     ),
+    "penstock.jobs": "JobRun",
     "penstock.lifecycles": "lifecycle",
     "penstock.live": "Asked LiveQueries News ResultCopy",
     "penstock.models": (

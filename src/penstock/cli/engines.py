@@ -10,7 +10,7 @@ from typing import TypeAlias
 from penstock.backbone.site import Site
 from penstock.core.graph.gateway import Gateway
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.parts import Part, Pipeline, Service, Sink, Source
+from penstock.core.graph.parts import ON_SPARK, Part, Service, Sink, Source
 from penstock.errors import StuckError
 
 __all__ = ["STOP_GRACE", "Run", "run_engines", "run_parts"]
@@ -87,7 +87,7 @@ def _runs(graph: Graph, parts: Sequence[Part]) -> dict[str, Run]:
     """Return what is to be run: all pipelines at once, all services at once, others alone."""
     found: dict[str, Run] = {}
     services = [part.name for part in parts if isinstance(part, Service)]
-    pipelines = [part.name for part in parts if isinstance(part, Pipeline)]
+    pipelines = [part.name for part in parts if part.kind in ON_SPARK]
     if services:
         from penstock import services as service_engine
 

@@ -44,6 +44,7 @@ _WRITTEN = {
     "record": 'with parentheses: @record(key="...")',
     "service": "@app.service(reads=...) above it, or app.service(reads=...)(it)",
     "pipeline": "@app.pipeline(reads=..., writes=...) above it",
+    "job": "@app.job(reads=..., writes=..., every=...) above it",
     "State": "State[int], for example",
     "ListState": "ListState[float], for example",
     "MapState": "MapState[str, int], for example: the types of its names and of its values",

@@ -4,6 +4,7 @@ from penstock.core.declare.actors import DeclaresActors
 from penstock.core.declare.data import DeclaresData
 from penstock.core.declare.declarations import Declarations
 from penstock.core.declare.gateways import DeclaresGateways
+from penstock.core.declare.jobs import DeclaresJobs
 from penstock.core.declare.live import DeclaresLiveQueries
 from penstock.core.declare.parts import DeclaresParts
 from penstock.core.declare.questions import DeclaresQuestions
@@ -19,6 +20,7 @@ class App(
     DeclaresLiveQueries,
     DeclaresParts,
     DeclaresActors,
+    DeclaresJobs,
     DeclaresGateways,
     DeclaresQuestions,
 ):

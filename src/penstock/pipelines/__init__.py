@@ -4,6 +4,7 @@
 query        read-only SQL over topics and the lake
 rebuild      recompute a pipeline beside the running one, and replace it
 execution    a pipeline that runs: as a stream that is kept going, or over a finished range
+jobs         functions over all there is, again and again, that give a few records
 lookups      tables beside a stream: only the rows that a batch asks for are read
 program      what made a checkpoint, and whether the program of today may go on with it
 operators    joins, patterns, derived streams: machines in Spark's state

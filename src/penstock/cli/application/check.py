@@ -9,6 +9,7 @@ from penstock.cli.screen.terminal import problem_text, shortened
 from penstock.cli.session import Session
 from penstock.core.drawing.text import counted
 from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import ON_SPARK
 from penstock.core.rules.check import check
 from penstock.errors import ConfigurationError, DefinitionError, Problem
 from penstock.machine.packages import INSTALL_SPARK, missing_spark_packages
@@ -48,12 +49,13 @@ def _check(session: Session) -> int:
 
 def _without_spark(graph: Graph) -> list[Problem]:
     """Return the problem that keeps pipelines from running in this Python, if there is one."""
-    pipelines = [part for part in graph.parts if part.kind == "pipeline"]
+    pipelines = [part for part in graph.parts if part.kind in ON_SPARK]
     missing = missing_spark_packages()
     if not pipelines or not missing:
         return []
     others = f" and {len(pipelines) - 1} more" if len(pipelines) > 1 else ""
-    text = f"pipeline {pipelines[0].name!r}{others} cannot run: there is no {', '.join(missing)}"
+    first, lacks = pipelines[0], ", ".join(missing)
+    text = f"{first.kind} {first.name!r}{others} cannot run: there is no {lacks}"
     return [Problem("spark.missing", text, INSTALL_SPARK, pipelines[0].place)]
 
 

@@ -13,6 +13,7 @@ from penstock.cli.supervision.devrun import DevRun
 from penstock.cli.supervision.plan import Plan, make_plan
 from penstock.cli.supervision.statusview import make_view
 from penstock.cli.supervision.watch import find_watched
+from penstock.core.graph.parts import ON_SPARK
 from penstock.errors import ConfigurationError
 from penstock.machine.locks import FileLock
 
@@ -57,7 +58,7 @@ def _dev(session: Session) -> int:
     plan = make_plan(graph, only=arguments.only, also=arguments.also, share=share)
     watched = find_watched(graph, arguments.watch) if arguments.watch else None
     _refuse_terminal(plan, arguments.also)
-    if any(unit.kind == "pipeline" for unit in plan.units):
+    if any(unit.kind in ON_SPARK for unit in plan.units):
         session.prepare_spark()
     session.prepare_broker()
     with _alone(session), stop_on_signals() as stop:

@@ -16,6 +16,7 @@ from penstock.cli.session import Session
 from penstock.cli.stopping import end_now, stop_on_signals
 from penstock.cli.supervision.board import Board
 from penstock.cli.supervision.presence import announce_run
+from penstock.core.graph.parts import ON_SPARK
 from penstock.core.status.report import PartReport, encode_report
 from penstock.errors import StuckError
 from penstock.machine.process.lifeline import watch_lifeline
@@ -75,7 +76,7 @@ def _run_until_stopped(session: Session) -> int:
         graph = session.application.graph
         _log(in_detail=session.arguments.report_json)
         parts = find_parts(graph, session.arguments.part)
-        if any(part.kind == "pipeline" for part in parts):
+        if any(part.kind in ON_SPARK for part in parts):
             session.prepare_spark()
         units = plan_workers(parts, session.arguments.workers)
         board = Board(units, clock=time.monotonic)

@@ -8,6 +8,7 @@ from penstock.cli.screen.partlines import count_text, rate_text
 from penstock.cli.screen.terminal import cell
 from penstock.cli.status.overview import Overview
 from penstock.cli.status.table import run_line
+from penstock.core.graph.parts import ON_SPARK
 from penstock.core.status.status import PartStatus
 from penstock.core.units import span_text
 
@@ -95,7 +96,7 @@ def _table(*, show_header: bool = True) -> Any:
 
 
 def _name(part: PartStatus) -> str:
-    alone = part.process in ("0", part.part) or part.kind == "pipeline"
+    alone = part.process in ("0", part.part) or part.kind in ON_SPARK
     return cell(part.part if alone else part.process)
 
 

@@ -17,6 +17,7 @@ from penstock.cli.supervision.statusview import Status, StatusView
 from penstock.cli.supervision.supervisor import Supervisor
 from penstock.cli.supervision.watch import Watched, Watcher
 from penstock.core.backoff import Backoff
+from penstock.core.graph.parts import ON_SPARK
 from penstock.core.status.report import PartReport
 from penstock.core.units import span_text
 
@@ -138,7 +139,7 @@ class DevRun:
         grace = self.session.loaded.settings.services.stop_timeout + _ENGINE_GRACE
         incoming = ["source", "gateway"]
         self._supervisor.stop(incoming, grace=_SOURCE_GRACE, tick=lambda: self._tick(log))
-        for kinds in (["service", "pipeline"], ["sink"]):
+        for kinds in (["service", *ON_SPARK], ["sink"]):
             self._supervisor.stop(kinds, grace=grace, tick=lambda: self._tick(log))
         self._tick(log)
 

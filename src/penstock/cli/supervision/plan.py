@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from penstock.core.graph.graph import Graph
-from penstock.core.graph.parts import Part, Source
+from penstock.core.graph.parts import ON_SPARK, Part, Source
 from penstock.core.wiring.lookup import find_parts
 from penstock.errors import ConfigurationError
 
@@ -31,7 +31,7 @@ class Plan:
 def make_plan(
     graph: Graph, *, only: Sequence[str] = (), also: Sequence[str] = (), share: bool = True
 ) -> Plan:
-    """Return the plan: all pipelines in one process, each other part in one of its own.
+    """Return the plan: all pipelines and jobs in one process, each other part in one of its own.
 
     ``only`` takes these parts alone, ``also`` those that are left out by default. Pipelines that
     do not ``share`` one Spark have a process each, too. Raises ConfigurationError where a name is
@@ -58,8 +58,8 @@ def _interactive(part: Part) -> bool:
 
 
 def _units(graph: Graph, parts: Sequence[Part]) -> list[Unit]:
-    pipelines = tuple(part.name for part in parts if part.kind == "pipeline")
-    units = [_alone(part) for part in parts if part.kind != "pipeline"]
+    pipelines = tuple(part.name for part in parts if part.kind in ON_SPARK)
+    units = [_alone(part) for part in parts if part.kind not in ON_SPARK]
     if pipelines:
         # One Spark serves them all; its process has the name of a part only where it is that part.
         shared = "pipelines" if graph.part("pipelines") is None else f"{graph.app}.pipelines"

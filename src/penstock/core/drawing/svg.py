@@ -41,14 +41,14 @@ _STYLE = """
   .head { fill: #64748b; }
   .stream { fill: #e0f2fe; } .table { fill: #dcfce7; }
   .lake { fill: #ccfbf1; } .pipeline { fill: #fef3c7; } .service { fill: #ede9fe; }
-  .actor { fill: #fae8ff; }
+  .job { fill: #ffedd5; } .actor { fill: #fae8ff; }
   .rim { fill: none; }
   @media (prefers-color-scheme: dark) {
     text { fill: #f1f5f9; } .what, .count { fill: #b6c2d3; } .paper { fill: #0f172a; }
     .node { fill: #2b3648; } .node, .edge { stroke: #8b9bb0; } .head { fill: #8b9bb0; }
     .stream { fill: #0c4a6e; } .table { fill: #14532d; }
     .lake { fill: #134e4a; } .pipeline { fill: #713f12; } .service { fill: #4c1d95; }
-    .actor { fill: #701a75; } }
+    .job { fill: #7c2d12; } .actor { fill: #701a75; } }
 """
 
 

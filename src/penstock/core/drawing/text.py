@@ -12,13 +12,25 @@ from penstock.core.units import duration_text
 
 __all__ = ["counted", "describe", "draw_mermaid", "draw_text"]
 
-_ORDER = ("source", "stream", "table", "lake", "pipeline", "service", "actor", "gateway", "sink")
+_ORDER = (
+    "source",
+    "stream",
+    "table",
+    "lake",
+    "pipeline",
+    "job",
+    "service",
+    "actor",
+    "gateway",
+    "sink",
+)
 _MERMAID_SHAPES = {
     "source": ('>"', '"]'),
     "stream": ('[["', '"]]'),
     "table": ('[("', '")]'),
     "lake": ('[("', '")]'),
     "pipeline": ('{{"', '"}}'),
+    "job": ('{{"', '"}}'),
     "service": ('("', '")'),
     "actor": ('(["', '"])'),
     "sink": ('[/"', '"/]'),
@@ -31,6 +43,7 @@ _MERMAID_COLOURS = {
     "table": "fill:#dcfce7,stroke:#16a34a,color:#0f172a",
     "lake": "fill:#ccfbf1,stroke:#0d9488,color:#0f172a",
     "pipeline": "fill:#fef3c7,stroke:#d97706,color:#0f172a",
+    "job": "fill:#ffedd5,stroke:#ea580c,color:#0f172a",
     "service": "fill:#ede9fe,stroke:#7c3aed,color:#0f172a",
     "actor": "fill:#fae8ff,stroke:#c026d3,color:#0f172a",
     "gateway": "fill:#ffe4e6,stroke:#e11d48,color:#0f172a",

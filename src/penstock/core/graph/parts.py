@@ -25,6 +25,7 @@ __all__ = [
     "DEFAULT_IDLE_AFTER",
     "DEFAULT_TIMEOUT",
     "FILLING",
+    "ON_SPARK",
     "Actor",
     "Connector",
     "Delivery",
@@ -46,6 +47,9 @@ DEFAULT_IDLE_AFTER = timedelta(minutes=10)
 
 FILLING = "filling"
 """What the name of a part ends with that computes a declared stream or table."""
+
+ON_SPARK = frozenset({"pipeline", "job"})
+"""The kinds of parts that run in one Spark of their process."""
 
 Delivery = Literal["at_most_once", "at_least_once", "exactly_once"]
 

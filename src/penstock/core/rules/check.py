@@ -15,6 +15,7 @@ from penstock.core.records.record import record_type
 from penstock.core.rules.archive import archive_problems
 from penstock.core.rules.cycles import undeclared_cycles
 from penstock.core.rules.gateways import gateway_problems
+from penstock.core.rules.jobs import job_problems
 from penstock.core.rules.lake import lake_problems
 from penstock.core.rules.operators import operator_problems
 from penstock.core.rules.patterns import pattern_problems
@@ -256,6 +257,7 @@ _RULES: tuple[Callable[[Graph], Iterator[Problem]], ...] = (
     aggregation_problems,
     operator_problems,
     gateway_problems,
+    job_problems,
     lake_problems,
     archive_problems,
     pattern_problems,

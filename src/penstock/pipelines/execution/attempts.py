@@ -47,6 +47,7 @@ class Attempts:
 
     def __init__(self, graph: Graph, pipeline: Pipeline, site: Site, spark: SparkSession) -> None:
         self.pipeline = pipeline
+        self.name = pipeline.name
         self._graph = graph
         self._site = site
         self._spark = spark
