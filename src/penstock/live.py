@@ -3,5 +3,6 @@
 from penstock.core.grid.livequeries import LiveQueries
 from penstock.core.grid.messages import Asked, News
 from penstock.core.live.copy import ResultCopy
+from penstock.core.live.written.builder import field
 
-__all__ = ["Asked", "LiveQueries", "News", "ResultCopy"]
+__all__ = ["Asked", "LiveQueries", "News", "ResultCopy", "field"]

@@ -27,7 +27,7 @@ PUBLIC = {
     ),
     "penstock.jobs": "JobRun",
     "penstock.lifecycles": "lifecycle",
-    "penstock.live": "Asked LiveQueries News ResultCopy",
+    "penstock.live": "Asked LiveQueries News ResultCopy field",
     "penstock.models": (
         "Drift ModelVersion Models Reference Refusal Served opened reference_of sealed shape_of"
     ),

@@ -10,6 +10,7 @@ graph        the application as a value: data, parts, and how records flow
 tables       aggregations of tables, with subtraction
 rollup       windowed aggregations as declared, and made ready for every engine
 lifecycles   declared state machines for each key, as operators
+feeds        live queries as a gateway follows them, and what each client is told
 joins        joins of streams and tables, as declared, and their machines
 derived      streams of conditions and fields, merged, repartitioned, each record once
 patterns     patterns over time: this, then that, within a time

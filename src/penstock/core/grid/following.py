@@ -109,7 +109,8 @@ class ResultMachine(SteadyMachine):
         if live is None:
             return
         identity = _decode_identity(said.identity)
-        for event in live.write(cast("Operation", said.operation), identity, document):
+        events = live.write(cast("Operation", said.operation), identity, document)
+        for left, event in zip(range(len(events) - 1, -1, -1), events, strict=True):
             yield self._news(
                 said.id,
                 found,
@@ -118,6 +119,7 @@ class ResultMachine(SteadyMachine):
                 index=event.index,
                 document=encode_document(event.document),
                 positions={str(said.column): said.offset},
+                more=left > 0,
             )
 
     def _whole(self, name: str, found: _Followed) -> Iterator[News]:

@@ -66,6 +66,8 @@ class News:
     document: str = ""
     positions: dict[str, int] = {}  # noqa: RUF012 - records copy their defaults
     """The offset of the write that caused it, by partition; of ``ready`` those that it holds."""
+    more: bool = False
+    """Whether the write that caused it has caused more, which comes next."""
 
 
 def _type_of(cls: type[Any]) -> RecordType[Any]:

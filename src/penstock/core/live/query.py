@@ -12,6 +12,8 @@ from penstock.core.live.order import IDENTITY, Direction, Place, place_of, read_
 from penstock.core.live.projection import read_fields
 from penstock.core.live.reader import read_filter
 from penstock.core.live.refusal import refuse
+from penstock.core.live.written.builder import FilterOf
+from penstock.core.live.written.text import filter_of_text
 
 __all__ = ["LARGEST_WINDOW", "Query", "read_query"]
 
@@ -30,7 +32,7 @@ class Query:
     """
 
     given: Mapping[str, Any]
-    """As the client sent it."""
+    """As the client sent it; a filter that was written as text is a document here."""
     node: Node = field(repr=False)
     sort: tuple[Direction, ...] = ()
     offset: int = 0
@@ -79,6 +81,7 @@ def read_query(given: Any) -> Query:
     """
     if not isinstance(given, dict):
         raise refuse("a query is an object", operator="query", path="")
+    given = _as_document(given)
     if unknown := set(given) - _KEYS:
         text = f"{min(unknown)!r} is not part of a query"
         hint = f"a query has {', '.join(sorted(_KEYS))}"
@@ -96,6 +99,14 @@ def read_query(given: Any) -> Query:
         limit=limit,
         fields=_fields(given.get("fields", [])),
     )
+
+
+def _as_document(given: dict[str, Any]) -> dict[str, Any]:
+    """Return a query with its filter as a document; it may be a text, or built in Python."""
+    written = given.get("filter")
+    if isinstance(written, FilterOf):
+        return {**given, "filter": written.document}
+    return {**given, "filter": filter_of_text(written)} if isinstance(written, str) else given
 
 
 def _count(given: Mapping[str, Any], name: str) -> int | None:

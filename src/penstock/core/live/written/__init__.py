@@ -1,0 +1,1 @@
+"""Filters that are written in other ways than as documents: as text, and in Python."""
