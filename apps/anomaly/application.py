@@ -37,7 +37,7 @@ messages = app.stream("messages", Message)
 telemetry = app.stream("telemetry", Telemetry, event_time=EventTime(disorder="30s", ahead="10m"))
 acknowledgements = app.stream("acknowledgements", Acknowledgement, event_time=RARE)
 
-samples = app.stream("samples", Sample)
+samples = app.stream("samples", Sample, event_time=EventTime(disorder="30s", ahead="10m"))
 model_versions = app.table("model_versions", ModelVersion)
 model_alarms = app.stream("model_alarms", ModelAlarm)
 

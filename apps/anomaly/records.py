@@ -148,13 +148,21 @@ class Anomaly:
     """Whether the device found it by itself."""
 
 
-@record(key="model")
+@record(key="model", time="at")
 class Sample:
-    """The features of one measurement, to learn the first model from."""
+    """One measurement of many, as it was scored: models learn from it, and are watched by it."""
 
     model: str
     kind: str
     features: dict[str, float]
+    device: str
+    at: datetime
+    started: int
+    number: int
+    score: float | None = None
+    """None: there was no model, or it does not know devices of this kind."""
+    model_version: int = 0
+    """What scored it; 0: nothing did."""
 
 
 @record(key="model")

@@ -24,6 +24,8 @@ __all__ = ["FirstModel", "Scorer"]
 
 ENOUGH = 3_000
 """The first model is learnt from so many samples."""
+ONE_IN = 10
+"""Once there is a model, so many measurements of a device have one sample."""
 SETTLED = 5
 """A device's first measurements say little of it: its trend is too short."""
 
@@ -34,7 +36,7 @@ SETTLED = 5
     name="scorer",
 )
 class Scorer:
-    """Scores what no device has scored; without a model it gives samples to learn one from."""
+    """Scores what no device has scored, and gives samples: all of them while there is no model."""
 
     def __init__(self) -> None:
         self.models = Models(MODEL, TelemetryModel, check=check)
@@ -49,15 +51,27 @@ class Scorer:
         for refusal in self.models.refusals():
             yield ModelAlarm(refusal.model, refusal.version, refusal.code, refusal.reason)
         features = after.features(measured.metrics)
-        if served is None:
-            if measured.number >= SETTLED:
-                yield Sample(MODEL, measured.kind, features)
-            return
-        if measured.scored is not None:
+        sampled = served is None or measured.number % ONE_IN == 0
+        if served is not None and (sampled or measured.scored is None):
+            found = score_of(served.parameters, measured.kind, features)
+        else:
+            found = None
+        if sampled and measured.number >= SETTLED:
+            yield Sample(
+                model=MODEL,
+                kind=measured.kind,
+                features=features,
+                device=measured.device,
+                at=measured.at,
+                started=measured.started,
+                number=measured.number,
+                score=None if found is None else found.value,
+                model_version=0 if served is None else served.version,
+            )
+        if served is None or found is None or measured.scored is not None:
             return
         model = served.parameters
-        found = score_of(model, measured.kind, features)
-        if found is not None and found.value > model.threshold:
+        if found.value > model.threshold:
             yield Anomaly(
                 device=measured.device,
                 kind=measured.kind,

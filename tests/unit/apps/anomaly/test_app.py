@@ -13,6 +13,7 @@ from apps.anomaly.application import (
     model_alarms,
     model_versions,
     notices,
+    samples,
 )
 from apps.anomaly.records import Acknowledgement
 from apps.anomaly.scoring import MODEL
@@ -127,3 +128,13 @@ def test_the_first_model_is_learnt_from_the_stream_and_published_once(monkeypatc
     assert (first.model, first.version) == (MODEL, 1)
     heat(driver, start=200)
     assert {each.model_version for each in driver.read(anomalies)} == {1}
+
+
+def test_once_there_is_a_model_every_tenth_measurement_is_a_sample_with_its_score(driver):
+    heat(driver)
+    found = driver.read(samples)
+    assert [each.number for each in found] == [10, 20, 30, 40, 50]
+    assert {each.model_version for each in found} == {1}
+    first, *_, last = found
+    assert first.score == 0.0
+    assert last.score > 0.5
