@@ -39,6 +39,7 @@ MODULES = (
     "lifecycles",
     "patterns",
     "live",
+    "client",
     "jobs",
     "models",
     "connectors",

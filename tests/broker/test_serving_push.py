@@ -82,7 +82,7 @@ def test_each_change_is_told_once_with_what_was_before_also_over_a_break(kafka, 
         put("avocado", None)
         put("apple", 3)
         with listening(door, path, **{"Last-Event-ID": reached}) as events:
-            assert events.next() == ("ready", {})
+            assert events.next() == ("ready", {"resumed": True})
             again = [events.next()[1], events.next()[1]]
             put("apple", 4)
             assert events.next()[1]["value"] == row("apple", 4)

@@ -101,7 +101,8 @@ class ChangeStream(Response):
         if not subscribed.resumed:
             rows = [self._row(key, value) for key, value in subscribed.rows]
             first += b"".join(_event("row", row) for row in rows)
-        first += _event("ready", {}, mark(self._positions))
+        ready = {"resumed": True} if subscribed.resumed else {}
+        first += _event("ready", ready, mark(self._positions))
         await _send(send, first + self._events(subscribed.changes))
         while (changes := await subscribed.listening.next(seconds=_BEAT_SECONDS)) is not None:
             await _send(send, self._events(changes) or b": here\n\n")

@@ -1,0 +1,23 @@
+"""A client of gateways: records in and questions out, with an application's own record types.
+
+==========  ====================================================================================
+client      the two faces: ``Client`` for ``async``, ``SyncClient`` for everything else
+records     a kind of request each: records in, ...
+lookups     ... rows and values out, ...
+changes     ... and what changes in a table, as it changes
+asking      what these have in common
+wire        connections that are kept, and requests that are tried again
+connection  one connection: HTTP/1.1, both directions at once
+refusals    problem documents as errors
+limits      how long, how often, how much
+==========  ====================================================================================
+
+Each imports only from those below it. A client knows a gateway by HTTP alone: it imports neither
+the server nor Kafka.
+"""
+
+from penstock.client.answers import Found, RowChange, Sent
+from penstock.client.client import Client, SyncClient
+from penstock.client.limits import ClientLimits
+
+__all__ = ["Client", "ClientLimits", "Found", "RowChange", "Sent", "SyncClient"]

@@ -1,0 +1,170 @@
+"""What changes in a table, as it changes; over breaks of the connection, each change once."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import aclosing
+from typing import Any, TypeVar
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from penstock.client.answers import RowChange
+from penstock.client.asking import Asking, SyncAsking
+from penstock.client.connection import Request, broken
+from penstock.client.events import Event, EventReader, TooLargeEventError
+from penstock.client.naming import key_text
+from penstock.client.refusals import REPEATABLE, error_of, read_json, retry_after
+from penstock.core.graph.data import Table
+from penstock.errors import TransientError
+
+__all__ = ["Changes", "SyncChanges"]
+
+T = TypeVar("T")
+
+_OK = 200
+_SILENCE_SECONDS = 45.0
+"""A gateway says every 15 seconds that it is there."""
+_NULL = b"null"
+
+
+class _Told(msgspec.Struct):
+    key: str = ""
+    value: msgspec.Raw = msgspec.Raw(_NULL)
+    before: msgspec.Raw = msgspec.Raw(_NULL)
+    resumed: bool = False
+
+
+_TOLD = msgspec.json.Decoder(_Told)
+
+
+class Changes(Asking):
+    """The requests that stay open and are told of changes."""
+
+    async def changes(
+        self, table: Table[T], *, key: Any = None, prefix: str | None = None
+    ) -> AsyncGenerator[RowChange[T], None]:
+        """Yield the rows of a key or a prefix, then ``ready``, and then each change, without end.
+
+        After a break it connects again, and goes on behind the last change that it told. Where that
+        was too long ago, ``reset`` is told, and the rows come again. It gives up after
+        ``ClientLimits.attempts`` failures in a row.
+        """
+        asked = {} if key is None else {"key": key_text(table.record.schema, key)}
+        asked |= {} if prefix is None else {"prefix": prefix}
+        query = f"?{urlencode(asked)}" if asked else ""
+        following = _Following(
+            f"/v1/tables/{quote(table.name, safe='')}/changes{query}",
+            self._codec(table, most=self._wire.limits.answer_bytes).decode,
+        )
+        failures = 0
+        while True:
+            following.begin()
+            wait = 0.0
+            try:
+                async with aclosing(self._events(following)) as events:
+                    async for event in events:
+                        failures = 0
+                        for change in following.take(event):
+                            yield change
+                failed: TransientError = broken("the gateway ended it")
+            except _RefusedError as error:
+                failed, wait = error.error, error.wait
+            except TransientError as error:
+                failed = error
+            failures += 1
+            found = self._wire.retries.wait(failures, passed=0.0, asked=wait)
+            if found is None:
+                raise failed
+            await asyncio.sleep(found)
+
+    async def _events(self, following: "_Following") -> AsyncGenerator[Event, None]:
+        headers = {"Accept": "text/event-stream"}
+        if following.last_id:
+            headers["Last-Event-ID"] = following.last_id
+        request = Request(
+            method="GET",
+            target=following.target,
+            headers=headers,
+            silence_seconds=_SILENCE_SECONDS,
+        )
+        most = self._wire.limits.answer_bytes
+        async with self._wire.open(request) as answer:
+            if answer.status != _OK:
+                error = error_of(answer.status, await answer.whole(most=most))
+                if answer.status in REPEATABLE and isinstance(error, TransientError):
+                    raise _RefusedError(error, retry_after(answer.headers))
+                raise error
+            reader = EventReader(most=most)
+            async with aclosing(answer.pieces()) as pieces:
+                async for piece in pieces:
+                    for event in _fed(reader, piece):
+                        yield event
+
+
+class SyncChanges(SyncAsking):
+    """The same, for callers without an event loop."""
+
+    _changes: Changes
+
+    def changes(
+        self, table: Table[T], *, key: Any = None, prefix: str | None = None
+    ) -> Generator[RowChange[T], None, None]:
+        """See ``Client.changes``."""
+        return self._loop.each(self._changes.changes(table, key=key, prefix=prefix))
+
+
+class _RefusedError(Exception):
+    """A gateway does not let one listen now."""
+
+    def __init__(self, error: TransientError, wait: float) -> None:
+        super().__init__(error.message)
+        self.error = error
+        self.wait = wait
+
+
+class _Following:
+    """How far one has listened, over all connections; without I/O."""
+
+    def __init__(self, target: str, read: Callable[[bytes], Any]) -> None:
+        self.target = target
+        self.last_id = ""
+        """The event to go on behind; empty: from the beginning."""
+        self._read = read
+        self._again = self._begun = False
+
+    def begin(self) -> None:
+        """Begin on another connection."""
+        self._again = self._begun
+
+    def take(self, event: Event) -> list[RowChange[Any]]:
+        """Return what an event tells."""
+        told = read_json(_TOLD, event.data.encode())
+        found: list[RowChange[Any]] = []
+        self._begun = True
+        if self._again and event.kind in ("row", "ready"):
+            self._again = False
+            if not told.resumed:  # what happened meanwhile is not known: the rows come again
+                self.last_id = ""
+                found.append(RowChange(kind="reset"))
+            elif event.kind == "ready":
+                self.last_id = event.id or self.last_id
+                return []
+        self.last_id = event.id or self.last_id
+        if event.kind == "row":
+            found.append(RowChange(kind="row", key=told.key, value=self._row(told.value)))
+        elif event.kind == "ready":
+            found.append(RowChange(kind="ready"))
+        elif event.kind == "change":
+            value, before = self._row(told.value), self._row(told.before)
+            found.append(RowChange(kind="change", key=told.key, value=value, before=before))
+        return found
+
+    def _row(self, raw: msgspec.Raw) -> Any:
+        return None if bytes(raw) == _NULL else self._read(bytes(raw))
+
+
+def _fed(reader: EventReader, piece: bytes) -> list[Event]:
+    try:
+        return reader.feed(piece)
+    except TooLargeEventError as error:
+        raise broken(str(error)) from error
