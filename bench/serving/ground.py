@@ -40,7 +40,8 @@ def parts(kafka: Connection, home: Path, *names: str) -> Iterator[int]:
     """Run parts of the application, each in a process of its own; give the gateway's port."""
     (port,) = free_ports(1)
     settings = [f"home={home}", f"kafka.bootstrap={kafka.bootstrap}", f"serving.port={port}"]
-    settings += ["serving.calls_per_caller=2000"]
+    settings += ["serving.calls_per_caller=2000", "serving.connections=8000"]
+    settings += ["serving.sockets_per_caller=8000"]
     words = [word for each in settings for word in ("--set", each)]
     processes = []
     for name in names:
@@ -136,6 +137,22 @@ async def steady(
     for caller in callers:
         caller.close()
     return took
+
+
+async def idle_sockets(port: int, path: str, *, count: int) -> list[asyncio.StreamWriter]:
+    """Open WebSockets that say nothing; return them, each when it was told its first message."""
+    head = request("GET", path)[:-2] + (
+        b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+        b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    )
+    opened = []
+    for _ in range(count):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(head)
+        await reader.readuntil(b"\r\n\r\n")
+        await reader.readexactly(2)
+        opened.append(writer)
+    return opened
 
 
 def cores() -> int:

@@ -4,6 +4,7 @@
 
 - a POST of one record, acknowledged by all replicas, beside the same server answering an empty 200;
 - lines (NDJSON) beside the bare producer, with an answer for each record and with a count alone;
+- what an idle WebSocket takes in the memory of the gateway;
 - look-ups by key at 2,000/s, from another process than the state's, while the stream runs at half
   of what it reaches alone; and what that costs the stream.
 
@@ -29,8 +30,9 @@ from typing import Any
 
 runpy.run_path(str(Path(__file__).resolve().parents[2] / "scripts" / "own_python.py"))
 
+import psutil
 from app import app
-from ground import cores, flood, parts, request, steady
+from ground import cores, flood, idle_sockets, parts, request, steady
 
 from penstock.backbone.client.connection import Connection
 from penstock.backbone.declare import declare_application
@@ -46,6 +48,7 @@ LINES = 300_000
 BACKLOG_SECONDS = 120_000
 """So many records for each second of the run wait for the service before it is measured."""
 RATE = 2000.0
+SOCKETS = 5000
 KEYS = 10_000
 RECORD = b'{"device":"device-%d","celsius":21.5,"place":"on the roof"}'
 READINGS, TAKEN = "serving-bench.readings", "serving-bench.taken"
@@ -98,6 +101,22 @@ def _send(port: int, body: bytes, query: str) -> None:
     told = json.loads(last.splitlines()[-1])
     if told != {"accepted": LINES, "refused": 0}:
         raise RuntimeError(told)
+
+
+def sockets(port: int, path: str) -> dict[str, float]:
+    """Return what an idle WebSocket takes in the memory of the gateway."""
+    door = next(each for each in psutil.Process().children() if "door" in each.cmdline())
+
+    async def measure() -> dict[str, float]:
+        await idle_sockets(port, path, count=100)  # what it makes once
+        before = door.memory_info().rss
+        opened = await idle_sockets(port, path, count=SOCKETS)
+        used = door.memory_info().rss - before
+        for writer in opened:
+            writer.close()
+        return {"idle sockets": float(SOCKETS), "KB each": used / SOCKETS / 1024}
+
+    return asyncio.run(measure())
 
 
 def fill(kafka: Connection, count: int, *, rate: float | None = None) -> None:
@@ -193,6 +212,7 @@ def main() -> None:
             for name, measured in (
                 ("one record", lambda: posts(port, arguments.seconds)),
                 ("lines", lambda: lines(port, kafka)),
+                ("sockets", lambda: sockets(port, f"/v1/streams/{TAKEN}/socket")),
                 ("look-ups", lambda: lookups(port, kafka, home, arguments.seconds)),
             ):
                 found[name] = measured()

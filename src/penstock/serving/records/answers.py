@@ -13,7 +13,7 @@ from penstock.serving.http.problems import Problem
 from penstock.serving.writing.intake import Outcome, Stand
 from penstock.serving.writing.parsing import MISTAKES_LISTED, Mistake
 
-__all__ = ["lines_of", "mistaken", "one_answer", "several_answer", "too_long"]
+__all__ = ["lines_of", "mistaken", "one_answer", "outcome_document", "several_answer", "too_long"]
 
 
 def one_answer(outcome: Outcome) -> Response:
@@ -47,7 +47,7 @@ def several_answer(outcomes: Sequence[Outcome]) -> Response:
     document = {
         "accepted": accepted,
         "refused": len(outcomes) - accepted,
-        "records": [_outcome(each) for each in outcomes],
+        "records": [outcome_document(each) for each in outcomes],
     }
     return _json(status, document, headers)
 
@@ -63,7 +63,8 @@ def mistaken(mistakes: Sequence[tuple[int, Mistake]], *, of: int) -> Problem:
     )
 
 
-def _outcome(outcome: Outcome) -> dict[str, Any]:
+def outcome_document(outcome: Outcome) -> dict[str, Any]:
+    """Return what became of a record: where it stands, what is wrong with it, or why not."""
     if isinstance(outcome, Stand):
         return _stand(outcome)
     if isinstance(outcome, Mistake):
@@ -86,7 +87,7 @@ def lines_of(
             continue
         if isinstance(outcome, PenstockError):
             failed = outcome
-        lines.append(msgspec.json.encode({"line": number, **_outcome(outcome)}))
+        lines.append(msgspec.json.encode({"line": number, **outcome_document(outcome)}))
     return lines, accepted, len(outcomes) - accepted, failed
 
 

@@ -65,6 +65,7 @@ def _post(stream: Stream[Any]) -> dict[str, Any]:
     return {
         "operationId": f"post_{stream.name}",
         "summary": f"Put records on the stream {stream.name}",
+        "description": f"Or over a WebSocket: /v1/streams/{stream.name}/socket",
         "parameters": [*_SENDING],
         "requestBody": {
             "required": True,

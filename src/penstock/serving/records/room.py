@@ -14,7 +14,10 @@ class _Records(Room):
         records = RecordRoutes(
             building.gateway, building.settings, writer=building.writer, meter=building.meter
         )
-        self.routes = [Route("/v1/streams/{name}/records", records.post, methods=["POST"])]
+        self.routes = [
+            Route("/v1/streams/{name}/records", records.post, methods=["POST"]),
+            *building.socket_routes("/v1/streams/{name}/socket", records.converse),
+        ]
         self.paths = record_paths(building.gateway)
         self.schemas = record_schemas(building.gateway)
 

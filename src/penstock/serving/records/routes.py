@@ -1,4 +1,7 @@
-"""``POST /v1/streams/{name}/records``: one record, a list, or lines for as long as one likes."""
+"""``POST /v1/streams/{name}/records``: one record, a list, or lines for as long as one likes.
+
+And ``/v1/streams/{name}/socket``, which takes the same records over a WebSocket.
+"""
 
 from collections.abc import Sequence
 from http import HTTPStatus
@@ -6,16 +9,19 @@ from http import HTTPStatus
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Scope
 
 from penstock.core.graph.gateway import Gateway
 from penstock.core.settings.settings import ServingSettings
 from penstock.serving.http.bodies import NDJSON, Bodies, content_type
+from penstock.serving.http.conversation import Conversation
 from penstock.serving.http.guard import caller_of
 from penstock.serving.http.problems import Problem
 from penstock.serving.http.rights import require_right
 from penstock.serving.meter import Meter
 from penstock.serving.records.answers import mistaken, one_answer, several_answer
 from penstock.serving.records.lines import LineAnswer
+from penstock.serving.records.socket import RecordSocket
 from penstock.serving.writing.intake import Outcome, Stand
 from penstock.serving.writing.parsing import Mistake, RecordReader, Taken, parts_of
 from penstock.serving.writing.slots import Once, Target, digest_of
@@ -53,7 +59,7 @@ class RecordRoutes:
 
     async def post(self, request: Request) -> Response:
         """Answer a request."""
-        reader = self._reader(request)
+        reader = self._reader(request.scope)
         kind = content_type(request)
         atomic = _flag(request, "atomic")
         once = _idempotency(request)
@@ -74,8 +80,20 @@ class RecordRoutes:
             return await self._write(reader, records, listed=listed)
         return await self._write_once(reader, records, listed=listed, key=once, body=body)
 
-    def _reader(self, request: Request) -> RecordReader:
-        name = request.path_params["name"]
+    async def converse(self, conversation: Conversation) -> None:
+        """Take records over a WebSocket."""
+        reader = self._reader(conversation.scope)
+        await conversation.accept()
+        await RecordSocket(
+            conversation,
+            reader,
+            intake=self._intake,
+            meter=self._meter,
+            count=self._settle,
+        ).take()
+
+    def _reader(self, scope: Scope) -> RecordReader:
+        name = scope["path_params"]["name"]
         reader = self._readers.get(name)
         if reader is None:
             raise Problem(
@@ -84,7 +102,7 @@ class RecordRoutes:
                 f"this gateway takes no records for {name!r}",
                 allowed=", ".join(self._readers),
             )
-        require_right(request.scope, self._gateway, name)
+        require_right(scope, self._gateway, name)
         return reader
 
     def _split(self, body: bytes, kind: str) -> tuple[list[bytes], bool]:
