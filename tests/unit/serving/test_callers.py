@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import time
 
 import pytest
 
@@ -34,6 +35,19 @@ def test_a_caller_is_found_by_the_token_alone(tmp_path):
         assert known.find(wrong) is None
 
 
+def test_a_caller_has_claims_and_a_token_runs_out(tmp_path, monkeypatch):
+    file = tmp_path / "tokens.toml"
+    more = 'claims = { sub = "ann", lists = ["home"] }\nexpires = 2030-01-01T00:00:00Z\n'
+    file.write_text(entry("ann", "secret") + more)
+    known = Callers(str(file))
+    ann = known.find("Bearer secret")
+    assert ann is not None
+    assert ann.claims == {"sub": "ann", "lists": ["home"]}
+    assert ann.expires_at is not None
+    monkeypatch.setattr(time, "time", lambda: ann.expires_at)
+    assert known.find("Bearer secret") is None
+
+
 def test_without_a_file_everybody_is_anybody():
     assert Callers("").find(None) == ANYBODY
 
@@ -64,6 +78,8 @@ def test_a_change_of_the_file_is_seen_and_a_bad_one_changes_nothing(tmp_path, mo
         "[callers.a]\nsha256 = 'zz'",
         entry("a", "x") + entry("b", "x"),
         f"[callers.a]\nsha256 = '{'0' * 64}'\nroles = 'meter'",
+        f"[callers.a]\nsha256 = '{'0' * 64}'\nclaims = 'meter'",
+        f"[callers.a]\nsha256 = '{'0' * 64}'\nexpires = 'never'",
     ],
 )
 def test_a_file_that_is_none_is_refused(text):

@@ -5,6 +5,8 @@ The file holds digests, never tokens::
     [callers.meter-7]
     sha256 = "5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8"
     roles = ["meter"]
+    expires = 2027-01-01T00:00:00Z  # never, if it is left out
+    claims = { sub = "meter-7" }    # what rules over rows may use
 
 `printf %s TOKEN | sha256sum` makes one. A token must be long and random: `openssl rand -hex 32`.
 """
@@ -14,7 +16,8 @@ import hmac
 import time
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +37,10 @@ class Caller:
 
     name: str
     roles: frozenset[str] | None = None
+    claims: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """What is known of them beside their roles; rules over rows use it."""
+    expires_at: float | None = None
+    """The second since 1970 from which on the token is not valid; None: it does not run out."""
 
 
 ANYBODY = Caller("anybody")
@@ -51,16 +58,16 @@ def read_callers(text: str, *, file: str) -> dict[bytes, Caller]:
         raise _wrong(file, "it may have tables [callers.NAME] only")
     found: dict[bytes, Caller] = {}
     for name, entry in document.get("callers", {}).items():
-        digest, roles = _entry(name, entry, file)
+        digest, caller = _entry(name, entry, file)
         if digest in found:
             raise _wrong(file, f"{name} and {found[digest].name} have the same token")
-        found[digest] = Caller(name, roles)
+        found[digest] = caller
     return found
 
 
-def _entry(name: str, entry: Any, file: str) -> tuple[bytes, frozenset[str]]:
-    if not isinstance(entry, Mapping) or set(entry) - {"sha256", "roles"}:
-        raise _wrong(file, f"callers.{name} may have sha256 and roles")
+def _entry(name: str, entry: Any, file: str) -> tuple[bytes, Caller]:
+    if not isinstance(entry, Mapping) or set(entry) - {"sha256", "roles", "claims", "expires"}:
+        raise _wrong(file, f"callers.{name} may have sha256, roles, claims and expires")
     text, roles = entry.get("sha256"), entry.get("roles", [])
     try:
         digest = bytes.fromhex(text) if isinstance(text, str) else b""
@@ -70,7 +77,20 @@ def _entry(name: str, entry: Any, file: str) -> tuple[bytes, frozenset[str]]:
         raise _wrong(file, f"callers.{name}.sha256 is not {_DIGEST_CHARACTERS} hexadecimal digits")
     if not isinstance(roles, list) or not all(isinstance(role, str) for role in roles):
         raise _wrong(file, f"callers.{name}.roles is not a list of texts")
-    return digest, frozenset(roles)
+    claims = entry.get("claims", {})
+    if not isinstance(claims, Mapping):
+        raise _wrong(file, f"callers.{name}.claims is not a table")
+    expires = _expiry(entry.get("expires"), f"callers.{name}.expires", file)
+    return digest, Caller(name, frozenset(roles), dict(claims), expires)
+
+
+def _expiry(given: Any, name: str, file: str) -> float | None:
+    if given is None:
+        return None
+    if not isinstance(given, datetime):
+        raise _wrong(file, f"{name} is not an instant, such as 2027-01-01T00:00:00Z")
+    aware = given if given.tzinfo is not None else given.replace(tzinfo=UTC)
+    return aware.timestamp()
 
 
 def _wrong(file: str, why: str) -> ConfigurationError:
@@ -115,7 +135,10 @@ class Callers:
         for digest, caller in self._known.items():
             if hmac.compare_digest(digest, given):
                 found = caller
-        return found if kind.lower() == "bearer" else None
+        if found is None or kind.lower() != "bearer":
+            return None
+        expired = found.expires_at is not None and found.expires_at <= time.time()
+        return None if expired else found
 
     def _look(self, file: Path) -> None:
         now = time.monotonic()

@@ -31,8 +31,10 @@ __all__ = [
     "SUBPROTOCOL",
     "TOKEN_SUBPROTOCOL",
     "Guard",
+    "authenticate",
     "caller_of",
     "refused_access",
+    "still_calling",
 ]
 
 AUDIT = logging.getLogger("penstock.serving.audit")
@@ -46,12 +48,31 @@ SUBPROTOCOL = "penstock.v1"
 TOKEN_SUBPROTOCOL = "penstock.token."  # noqa: S105 - what stands before one
 """Before a token in base64url, among the subprotocols that a page in a browser offers."""
 _CALLER = "penstock.caller"
+_CALLERS, _TOKEN = "penstock.callers", "penstock.authorization"
 
 
 def caller_of(scope: Scope) -> Caller:
     """Return who sent a request that has passed the guard."""
     found: Caller = scope[_CALLER]
     return found
+
+
+def still_calling(scope: Scope) -> Caller | None:
+    """Return the caller of an open conversation as of now; None: the token is valid no more."""
+    callers: Callers = scope[_CALLERS]
+    caller = callers.find(scope[_TOKEN])
+    if caller is not None:
+        scope[_CALLER] = caller
+    return caller
+
+
+def authenticate(scope: Scope, token: str) -> Caller | None:
+    """Let a conversation go on with another token; None: it is none, and the former one stays."""
+    callers: Callers = scope[_CALLERS]
+    caller = callers.find(f"Bearer {token}")
+    if caller is not None:
+        scope[_TOKEN], scope[_CALLER] = f"Bearer {token}", caller
+    return caller
 
 
 def refused_access(scope: Scope, problem: Problem) -> None:
@@ -159,7 +180,8 @@ class Guard:
                 "host.unknown",
                 "the host must be a name of this machine, or one of serving.names",
             )
-        caller = self._callers.find(_authorization(scope, headers))
+        scope[_CALLERS], scope[_TOKEN] = self._callers, _authorization(scope, headers)
+        caller = self._callers.find(scope[_TOKEN])
         if caller is not None:
             return caller
         if scope["path"] in OPEN_PATHS or self._public(scope["path"]):
