@@ -21,7 +21,7 @@ PUBLIC = {
         "approximate_distinct collect combine count distinct first last maximum mean minimum"
         " quantile top total variance"
     ),
-    "penstock.client": "Client ClientLimits Found RowChange Sent SyncClient",
+    "penstock.client": "Client ClientLimits Found RowChange Sent SyncClient Ticket",
     "penstock.connectors": (
         "WHOLE AttachedConnector BatchLimits Feed Item LiveConnector Position PositionedConnector"
         " Reading Row Telling Writer WritingConnector json_files keyboard run_sink run_source tcp_lines text_file"

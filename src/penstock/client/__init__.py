@@ -3,6 +3,7 @@
 ==========  ====================================================================================
 client      the two faces: ``Client`` for ``async``, ``SyncClient`` for everything else
 records     a kind of request each: records in, ...
+questions   ... questions to the application, answered now or later, ...
 lookups     ... rows and values out, ...
 changes     ... and what changes in a table, as it changes
 asking      what these have in common
@@ -19,5 +20,6 @@ the server nor Kafka.
 from penstock.client.answers import Found, RowChange, Sent
 from penstock.client.client import Client, SyncClient
 from penstock.client.limits import ClientLimits
+from penstock.client.questions import Ticket
 
-__all__ = ["Client", "ClientLimits", "Found", "RowChange", "Sent", "SyncClient"]
+__all__ = ["Client", "ClientLimits", "Found", "RowChange", "Sent", "SyncClient", "Ticket"]

@@ -5,6 +5,7 @@ engine       runs a gateway until it is told to stop: puts its rooms together
 desk         serves what a command tells of itself, from a thread: the status page, the console
 application  the ASGI application: which path leads where
 records      a room: records in, written and acknowledged; each request once
+questions    a room: what callers ask the application, and its answers, now or later
 pages        a room: the pages of the application
 lookups      a room: questions out, rows of tables and values of states
 room         what a room is, and what the rooms of a gateway have in common

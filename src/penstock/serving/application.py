@@ -62,8 +62,8 @@ def with_origins(app: ASGIApp, origins: Collection[str]) -> ASGIApp:
         app,
         allow_origins=[*origins],
         allow_methods=["GET", "POST"],
-        allow_headers=["Authorization", "Content-Type", "Idempotency-Key"],
-        expose_headers=["Retry-After", "Idempotency-Replayed"],
+        allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Prefer"],
+        expose_headers=["Retry-After", "Idempotency-Replayed", "Content-Location", "Location"],
     )
 
 

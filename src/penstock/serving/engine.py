@@ -24,12 +24,18 @@ from penstock.serving.listening import address_of, listen, require_safe
 from penstock.serving.lookups.room import open_lookups
 from penstock.serving.meter import Meter
 from penstock.serving.pages.room import open_pages
+from penstock.serving.questions.room import open_questions
 from penstock.serving.records.room import open_records
 from penstock.serving.room import Building, OpenRoom, Room
 
 __all__ = ["run_gateway"]
 
-_ROOMS: tuple[OpenRoom, ...] = (open_records, open_lookups, open_pages)
+_ROOMS: tuple[OpenRoom, ...] = (
+    open_records,
+    open_questions,
+    open_lookups,
+    open_pages,
+)
 _LOOK_SECONDS = 0.1
 _HEALTH_SECONDS = 1.0
 _STOP_SECONDS = 5

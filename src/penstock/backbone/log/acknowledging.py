@@ -16,6 +16,7 @@ from confluent_kafka import KafkaError, KafkaException, Message
 
 from penstock.backbone.client.connection import Connection
 from penstock.backbone.client.failures import cause, failure
+from penstock.backbone.client.logrecord import Headers
 from penstock.backbone.log.sending import Sender, SendLimits
 from penstock.errors import DataError, PenstockError, TransientError
 
@@ -78,6 +79,7 @@ class AcknowledgingProducer:
         value: bytes,
         partition: int | None,
         on_delivered: Delivered,
+        headers: Headers = (),
     ) -> None:
         """Queue one record; without a partition, its key decides.
 
@@ -92,6 +94,7 @@ class AcknowledgingProducer:
                 key,
                 number,
                 on_delivery=partial(self._delivered, on_delivered, topic, len(value)),
+                headers=list(headers) if headers else None,
             )
         except BufferError:
             raise TransientError(

@@ -1,4 +1,4 @@
-"""Follows a topic from its beginning for as long as one likes, and knows whether it is at the end.
+"""Follows a topic for as long as one likes, and knows whether it is at the end.
 
 What :class:`LogReader` does not tell: the end of a partition may hold no record, and somebody who
 keeps a copy of a table has to say how old that is.
@@ -6,7 +6,7 @@ keeps a copy of a table has to say how old that is.
 # ruff: noqa: SLF001 - the client's own error names begin with an underscore
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
@@ -29,23 +29,30 @@ _PARTITION_FETCH_BYTES = 4 << 20
 
 
 class Follower:
-    """Reads all partitions of a topic, committed records only. Not for several threads at once.
+    """Reads all partitions of a topic, from their beginning or from ``starts`` on.
+
+    Committed records only. Not for several threads at once.
 
     PenstockError where the topic cannot be read; close it then and begin anew.
     """
 
-    def __init__(self, connection: Connection, topic: str) -> None:
+    def __init__(
+        self, connection: Connection, topic: str, *, starts: Mapping[int, int] | None = None
+    ) -> None:
         self._bootstrap = connection.bootstrap
         self._topic = topic
         self._contact = Contact(connection.bootstrap)
         numbers = range(len(Admin(connection).topics().get(topic, ())))
         if not numbers:
             raise TransientError(f"there is no topic {topic}", code="topic.missing")
-        self.positions: dict[int, int] = dict.fromkeys(numbers, 0)
+        first = starts or {}
+        self.positions: dict[int, int] = {each: first.get(each, 0) for each in numbers}
         """For each partition the next offset: everything before it was given."""
         self._at_end = dict.fromkeys(numbers, False)
         self._client = confluent_kafka.Consumer(_config(connection, self._contact), logger=LOG)
-        self._client.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in numbers])
+        self._client.assign(
+            [TopicPartition(topic, each, first.get(each, OFFSET_BEGINNING)) for each in numbers]
+        )
         self._current_at: float | None = None
 
     def take(self, timeout: float) -> Sequence[RawRecord]:

@@ -126,7 +126,13 @@ class TransactionalProducer:
             raise self._ended(cause(error), doing=f"send in {self.transactional_id!r}") from error
 
     def place(
-        self, topic: str, *, key: bytes | None, value: bytes, partition: int | None = None
+        self,
+        topic: str,
+        *,
+        key: bytes | None,
+        value: bytes,
+        headers: Headers = (),
+        partition: int | None = None,
     ) -> list[int]:
         """Queue one record; its partition and offset are in the list once :meth:`settle` returns.
 
@@ -146,7 +152,7 @@ class TransactionalProducer:
                 topic,
                 key=key,
                 value=value,
-                headers=(),
+                headers=headers,
                 partition=partition,
                 timestamp_at=None,
                 on_delivery=on_delivery,

@@ -9,6 +9,7 @@ from penstock.core.declare.declarations import Declarations
 from penstock.core.graph.data import Stream, Table
 from penstock.core.graph.gateway import REMEMBERS, Gateway
 from penstock.core.graph.parts import Service
+from penstock.core.graph.questions import Questions
 from penstock.core.hints import did_you_mean
 from penstock.core.options import Options
 from penstock.core.place import caller
@@ -28,11 +29,12 @@ class DeclaresGateways:
         *,
         takes: Stream[Any] | tuple[Stream[Any], ...] = (),
         shows: Table[Any] | Service | tuple[Table[Any] | Service, ...] = (),
+        offers: Questions[Any, Any] | tuple[Questions[Any, Any], ...] = (),
         roles: Mapping[str, tuple[Any, ...]] | None = None,
         remembers: str | timedelta = REMEMBERS,
         pages: str = "",
     ) -> Gateway:
-        """Declare a door over HTTP: records in, and questions to tables and states out.
+        """Declare a door over HTTP: records in, tables and states out, questions answered.
 
         A record that was acknowledged is on the log. Any process of the gateway answers for all
         partitions: it asks the workers that own them. Where it listens, and the tokens of callers,
@@ -42,6 +44,8 @@ class DeclaresGateways:
             name: The name of the gateway; the requests that it remembers belong to it.
             takes: The stream, or the streams in a tuple, that it takes records for.
             shows: The tables whose rows it shows, and the services whose states it shows.
+            offers: What ``app.questions`` returned, several in a tuple: callers may ask these, and
+                get the answers of the part that ``answers=`` them, now or later.
             roles: For each role what it may use: ``{"meter": (readings,)}``. Without roles, whoever
                 has a token may use everything.
             remembers: How long a request with an ``Idempotency-Key`` is not done twice (24 h).
@@ -58,6 +62,7 @@ class DeclaresGateways:
             name=options.name(name),
             takes=self._streams(name, takes, place),
             shows=self._shown(name, shows, place),
+            offers=_offered(offers, options),
             roles=_roles(roles, options),
             remembers=options.span("remembers", remembers, REMEMBERS),
             pages=_directory(pages, options),
@@ -94,6 +99,16 @@ class DeclaresGateways:
             hint = did_you_mean(str(shown), known)
             self._declared.problems.append(Problem("gateway.shows", text, hint, place))
         return tuple(kept)
+
+
+def _offered(given: Any, options: Options) -> tuple[Questions[Any, Any], ...]:
+    """Return the questions; report everything else."""
+    listed = given if isinstance(given, tuple | list) else (given,)
+    for each in listed:
+        if not isinstance(each, Questions):
+            hint = 'questions = app.questions("checks", Check, answers=Verdict)'
+            options.wrong("offers", f"{each!r} is not what app.questions(...) returned", hint)
+    return tuple(each for each in listed if isinstance(each, Questions))
 
 
 def _directory(given: Any, options: Options) -> str:

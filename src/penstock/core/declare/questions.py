@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 from penstock.core.declare.declarations import Declarations
@@ -13,14 +14,15 @@ from penstock.core.place import caller
 from penstock.core.records.eventtime import EventTime
 from penstock.core.records.record import RecordType
 from penstock.core.topic import DEFAULT_PARTITIONS, Partitioning, TopicSpec
+from penstock.errors import Place
 
-__all__ = ["DEFAULT_ANSWER_TIMEOUT", "DeclaresQuestions", "Talk", "read_talk"]
+__all__ = ["DEFAULT_ANSWER_TIMEOUT", "DEFAULT_KEEPS", "DeclaresQuestions", "Talk", "read_talk"]
 
 Q = TypeVar("Q")
 A = TypeVar("A")
 
 DEFAULT_ANSWER_TIMEOUT = timedelta(seconds=30)
-_KEPT = timedelta(days=1)
+DEFAULT_KEEPS = timedelta(days=1)
 """How long questions and answers stay on their topics."""
 
 
@@ -36,18 +38,21 @@ class DeclaresQuestions:
         *,
         answers: type[A],
         timeout: str | timedelta = DEFAULT_ANSWER_TIMEOUT,
+        keeps: str | timedelta | None = None,
         partitions: int = DEFAULT_PARTITIONS,
     ) -> Questions[Q, A]:
         """Declare questions that parts ask each other, and their answers.
 
         A part asks with ``asks=`` and ``ask(...)``; one part answers with ``answers=``. Questions
-        are on a topic of this name, answers on ``<name>.answers``, for a day each.
+        are on a topic of this name, answers on ``<name>.answers``. A gateway with ``offers=`` lets
+        callers over HTTP ask them.
 
         Args:
             name: The name of the questions and of their topic.
             record: The type of a question; its key decides who answers.
             answers: The type of an answer.
             timeout: How long an answer is waited for, unless ``ask`` says otherwise.
+            keeps: How long questions and answers are kept, and tickets of gateways are good (1d).
             partitions: How many partitions both topics have: as many as what the asking part reads.
 
         Examples:
@@ -63,26 +68,48 @@ class DeclaresQuestions:
         given = options.span("timeout", timeout, DEFAULT_ANSWER_TIMEOUT)
         if not given:
             options.wrong("timeout", "nobody could answer in no time", 'timeout="10s"')
+        least = max(DEFAULT_KEEPS, given)
+        kept = least if keeps is None else options.span("keeps", keeps, least)
+        if kept < given:
+            options.wrong(
+                "keeps", "an answer must be kept until it is waited for no more", 'keeps="1d"'
+            )
 
-        def stream(own: str, found: RecordType[Any], by: Partitioning) -> Stream[Any]:
-            topic = TopicSpec(name=own, partitions=count, partitioning=by, retention=_KEPT)
-            # Silence here is no sign of the time: it must not hold back that of other streams.
-            time = EventTime(follows="newest")
-            made = Stream(name=own, record=found, topic=topic, event_time=time, place=place)
-            self._declared.data.append(made)
-            return made
-
+        stream = partial(self._stream, partitions=count, retention=kept, place=place)
         asked = self._declared.record_type(name, record, place)
         answer_type = self._declared.record_type(f"{name}.answers", answers, place)
         return Questions(
             name=name,
-            stream=stream(name, asked, "key"),
+            stream=stream(name, asked, partitioning="key"),
             answers=stream(
-                f"{name}.answers", answer_type, "key" if answer_type.schema.key else "round_robin"
+                f"{name}.answers",
+                answer_type,
+                partitioning="key" if answer_type.schema.key else "round_robin",
             ),
             timeout=given,
+            keeps=kept,
             place=place,
         )
+
+    def _stream(
+        self,
+        name: str,
+        record: RecordType[Any],
+        *,
+        partitioning: Partitioning,
+        partitions: int,
+        retention: timedelta,
+        place: Place | None,
+    ) -> Stream[Any]:
+        """Declare the stream of the questions, or of their answers."""
+        topic = TopicSpec(
+            name=name, partitions=partitions, partitioning=partitioning, retention=retention
+        )
+        # Silence here is no sign of the time: it must not hold back that of other streams.
+        time = EventTime(follows="newest")
+        made = Stream(name=name, record=record, topic=topic, event_time=time, place=place)
+        self._declared.data.append(made)
+        return made
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from penstock.core.graph.data import Data, Stream, Table
 from penstock.core.graph.parts import Part, Service
+from penstock.core.graph.questions import Questions
 from penstock.core.topic import TopicSpec
 from penstock.errors import Place
 
@@ -23,13 +24,15 @@ REQUEST_SLOTS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gateway(Part):
-    """Takes records for streams over HTTP, and answers for tables and the states of services."""
+    """Takes records and questions over HTTP, and answers for tables and the states of services."""
 
     name: str
     takes: tuple[Stream[Any], ...] = ()
     """The streams it takes records for."""
     shows: tuple[Table[Any] | Service, ...] = ()
     """The tables it answers for, and the services whose states it answers for."""
+    offers: tuple[Questions[Any, Any], ...] = ()
+    """The questions that callers may ask."""
     roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     """Roles to the names of what they may use; without any, every caller may use everything."""
     remembers: timedelta = REMEMBERS
@@ -40,18 +43,18 @@ class Gateway(Part):
 
     @property
     def inputs(self) -> tuple[Data, ...]:
-        """Return the tables it shows."""
-        return self.tables
+        """Return the tables it shows, and the answers to the questions that it asks."""
+        return (*self.tables, *(each.answers for each in self.offers))
 
     @property
     def outputs(self) -> tuple[Data, ...]:
-        """Return the streams it takes records for."""
-        return self.takes
+        """Return the streams it takes records for, and those of the questions that it asks."""
+        return (*self.takes, *(each.stream for each in self.offers))
 
     @property
     def feedback(self) -> tuple[str, ...]:
         """Return all it writes: none of that comes from what it reads, so there is no cycle."""
-        return tuple(data.name for data in self.takes) if self.shows else ()
+        return tuple(data.name for data in self.outputs) if self.inputs or self.shows else ()
 
     @property
     def from_outside(self) -> bool:
@@ -83,6 +86,7 @@ class Gateway(Part):
             ("takes", [data.name for data in self.takes]),
             ("shows", [data.name for data in self.tables]),
             ("state of", [service.name for service in self.services]),
+            ("offers", [questions.name for questions in self.offers]),
         ):
             if names:
                 parts.append(f"{word} {' and '.join(names)}")
@@ -101,5 +105,5 @@ class Gateway(Part):
         )
 
     def own_topics(self, app: str) -> Mapping[str, TopicSpec]:
-        """Return its remembered requests, where it takes records."""
-        return {"requests": self.requests(app)} if self.takes else {}
+        """Return its remembered requests, where it takes records or questions."""
+        return {"requests": self.requests(app)} if self.takes or self.offers else {}

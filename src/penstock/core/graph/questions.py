@@ -53,6 +53,8 @@ class Questions(Generic[Q, A]):
     """Where the answers are, under the key of whoever asked."""
     timeout: timedelta
     """How long an answer is waited for, by the clock."""
+    keeps: timedelta = timedelta(days=1)
+    """How long questions and answers stay on their topics, and tickets of gateways are good."""
     place: Place | None = field(default=None, compare=False, repr=False)
 
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from penstock.core.graph.gateway import Gateway
 from penstock.core.graph.graph import Graph
+from penstock.core.graph.parts import Service
 from penstock.core.hints import did_you_mean
 from penstock.errors import Problem
 
@@ -27,9 +28,15 @@ def gateway_problems(graph: Graph) -> Iterator[Problem]:
 
 
 def _uses(graph: Graph, gateway: Gateway) -> Iterator[Problem]:
-    if not gateway.takes and not gateway.shows and not gateway.pages:
+    if not any((gateway.takes, gateway.shows, gateway.offers, gateway.pages)):
         text = f"gateway {gateway.name!r} takes nothing and shows nothing"
         yield Problem("gateway.empty", text, "takes=a stream, shows=a table", gateway.place)
+    services = [part for part in graph.parts if isinstance(part, Service)]
+    for questions in gateway.offers:
+        if not any(questions in service.answers for service in services):
+            text = f"gateway {gateway.name!r} offers {questions.name!r}, which nobody answers"
+            hint = f"@app.service(answers={questions.name})"
+            yield Problem("gateway.unanswered", text, hint, gateway.place)
     for service in gateway.services:
         if graph.part(service.name) != service:
             text = f"gateway {gateway.name!r} shows {service.name!r}, which is not in {graph.app!r}"
@@ -42,10 +49,10 @@ def _uses(graph: Graph, gateway: Gateway) -> Iterator[Problem]:
 
 
 def _roles(gateway: Gateway) -> Iterator[Problem]:
-    known = [each.name for each in (*gateway.takes, *gateway.shows)]
+    known = [each.name for each in (*gateway.takes, *gateway.shows, *gateway.offers)]
     for role, names in gateway.roles.items():
         for name in names:
             if name not in known:
                 text = f"gateway {gateway.name!r}: role {role!r} names {name!r}"
-                hint = f"what the gateway takes or shows: {did_you_mean(name, known)}"
+                hint = f"what the gateway takes, shows or offers: {did_you_mean(name, known)}"
                 yield Problem("gateway.roles", text, hint, gateway.place)

@@ -226,6 +226,13 @@ class ServingSettings:
     wait_limit: timedelta = _setting(
         timedelta(seconds=10), "how long a question may wait for the offsets that it names"
     )
+    answer_wait: timedelta = _setting(
+        timedelta(seconds=30), "how long a request may wait for the answer to its question"
+    )
+    kept_answer_bytes: int = _setting(
+        64 << 20,
+        "the most memory for the last answers to questions; older ones are read from Kafka",
+    )
     state_host: str = _setting(
         "127.0.0.1", "the address on which workers answer for their state, to gateways only"
     )

@@ -18,11 +18,13 @@ _PROBLEMS = {
     "404": "there is no such thing here",
     "405": "another method",
     "408": "the body did not come",
+    "410": "the ticket has expired",
     "413": "too large, or too many",
     "415": "a body of another type",
     "421": "a host that is no name of this gateway",
     "422": "records with mistakes: which, where, and what is allowed",
     "429": "too many requests of this caller",
+    "504": "nobody has answered yet: the ticket is good for the answer",
     "503": "not now: Retry-After says when to come again",
 }
 _REF = "#/components/schemas/"

@@ -11,7 +11,7 @@ from penstock.errors import PenstockError, TransientError
 from penstock.serving.http.bodies import JSON
 from penstock.serving.http.problems import Problem
 from penstock.serving.writing.intake import Outcome, Stand
-from penstock.serving.writing.parsing import MISTAKES_LISTED, Mistake
+from penstock.serving.writing.parsing import MISTAKES_LISTED, Mistake, refusal
 
 __all__ = ["lines_of", "mistaken", "one_answer", "outcome_document", "several_answer", "too_long"]
 
@@ -21,13 +21,7 @@ def one_answer(outcome: Outcome) -> Response:
     if isinstance(outcome, Stand):
         return _json(HTTPStatus.CREATED, _stand(outcome))
     if isinstance(outcome, Mistake):
-        raise Problem(
-            _status_of(outcome),
-            outcome.code,
-            outcome.detail,
-            path=outcome.path,
-            allowed=outcome.allowed,
-        )
+        raise refusal(outcome)
     raise outcome
 
 
@@ -94,14 +88,6 @@ def lines_of(
 def too_long(most: int) -> Mistake:
     """Return the mistake that a line beyond the limit is."""
     return Mistake("data.too-large", f"the line has more than {most} bytes")
-
-
-def _status_of(mistake: Mistake) -> int:
-    if mistake.code in {"data.not-json", "data.too-deep"}:
-        return HTTPStatus.BAD_REQUEST
-    if mistake.code == "data.too-large":
-        return HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    return HTTPStatus.UNPROCESSABLE_ENTITY
 
 
 def _stand(stand: Stand) -> dict[str, int]:

@@ -6,7 +6,6 @@ And ``/v1/streams/{name}/socket``, which takes the same records over a WebSocket
 from collections.abc import Sequence
 from http import HTTPStatus
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Scope
@@ -15,7 +14,6 @@ from penstock.core.graph.gateway import Gateway
 from penstock.core.settings.settings import ServingSettings
 from penstock.serving.http.bodies import NDJSON, Bodies, content_type
 from penstock.serving.http.conversation import Conversation
-from penstock.serving.http.guard import caller_of
 from penstock.serving.http.problems import Problem
 from penstock.serving.http.rights import require_right
 from penstock.serving.meter import Meter
@@ -23,14 +21,13 @@ from penstock.serving.records.answers import mistaken, one_answer, several_answe
 from penstock.serving.records.lines import LineAnswer
 from penstock.serving.records.socket import RecordSocket
 from penstock.serving.writing.intake import Outcome, Stand
+from penstock.serving.writing.keys import IdempotencyKey, idempotency_key
 from penstock.serving.writing.parsing import Mistake, RecordReader, Taken, parts_of
 from penstock.serving.writing.slots import Once, Target, digest_of
 from penstock.serving.writing.writer import Writer
 
-__all__ = ["IDEMPOTENCY_KEY", "KEY_CHARACTERS", "RecordRoutes"]
+__all__ = ["RecordRoutes"]
 
-IDEMPOTENCY_KEY = "Idempotency-Key"
-KEY_CHARACTERS = 255
 _TRUTHS = {"true": True, "1": True, "": True, "false": False, "0": False}
 
 
@@ -62,7 +59,7 @@ class RecordRoutes:
         reader = self._reader(request.scope)
         kind = content_type(request)
         atomic = _flag(request, "atomic")
-        once = _idempotency(request)
+        once = idempotency_key(request)
         if once is None and not atomic and kind == NDJSON:
             self._intake.require_room(0)
             return LineAnswer(
@@ -138,7 +135,7 @@ class RecordRoutes:
         records: Sequence[Taken | Mistake],
         *,
         listed: bool,
-        key: "_Key | None",
+        key: IdempotencyKey | None,
         body: bytes,
     ) -> Response:
         mistakes = [(at, each) for at, each in enumerate(records) if isinstance(each, Mistake)]
@@ -157,13 +154,15 @@ class RecordRoutes:
         target = Target(topic=topic, partitions=self._writer.partitions.get(topic))
         try:
             self._intake.require_room(0)
-            stands, before = await self._transactions.write(target, taken, once=once)
+            written = await self._transactions.write(target, taken, once=once)
         except BaseException:
             self._meter.undone(len(records))
             raise
-        self._meter.settled(passed=0 if before else len(taken), refused=len(taken) * before)
+        again = written.before
+        self._meter.settled(passed=0 if again else len(taken), refused=len(taken) * again)
+        stands = written.stands
         answer = one_answer(stands[0]) if not listed else several_answer(stands)
-        if before:
+        if again:
             answer.headers["Idempotency-Replayed"] = "true"
         return answer
 
@@ -172,32 +171,6 @@ class RecordRoutes:
         refused = sum(isinstance(each, Mistake) for each in outcomes)
         self._meter.settled(passed=passed, refused=refused)
         self._meter.undone(len(outcomes) - passed - refused)
-
-
-class _Key:
-    """An idempotency key, as one caller gave it: another caller's is another one."""
-
-    def __init__(self, text: str, caller: str) -> None:
-        self._text = text
-        self._caller = caller
-
-    def scoped(self, topic: str) -> bytes:
-        """Return the key as the log has it."""
-        return msgspec.json.encode([topic, self._caller, self._text])
-
-
-def _idempotency(request: Request) -> _Key | None:
-    text = request.headers.get(IDEMPOTENCY_KEY)
-    if text is None:
-        return None
-    if not text.strip() or len(text) > KEY_CHARACTERS:
-        raise Problem(
-            HTTPStatus.BAD_REQUEST,
-            "idempotency.key",
-            f"the {IDEMPOTENCY_KEY} has {len(text)} characters",
-            allowed=f"1 to {KEY_CHARACTERS} characters, such as a UUID",
-        )
-    return _Key(text, caller_of(request.scope).name)
 
 
 def _flag(request: Request, name: str) -> bool:

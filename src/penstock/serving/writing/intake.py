@@ -109,6 +109,7 @@ class Intake:
                     value=record.value,
                     partition=next(turns) if turns else None,
                     on_delivered=partial(self._delivered, writing, at),
+                    headers=record.headers,
                 )
                 sent += 1
             except DataError as error:

@@ -12,9 +12,8 @@ from uuid import uuid4
 from penstock.backbone.client.connection import Connection
 from penstock.core.graph.gateway import REQUEST_SLOTS, Gateway
 from penstock.errors import TransientError
-from penstock.serving.writing.intake import Stand
 from penstock.serving.writing.parsing import Taken
-from penstock.serving.writing.slots import Once, Slot, Target
+from penstock.serving.writing.slots import Once, Slot, Target, Written
 
 __all__ = ["MOST_WAITING", "Transactions"]
 
@@ -64,7 +63,7 @@ class Transactions:
 
     async def write(
         self, target: Target, records: Sequence[Taken], *, once: Once | None
-    ) -> tuple[list[Stand], bool]:
+    ) -> Written:
         """Write all records or none; see :meth:`Slot.write`.
 
         TransientError ``intake.full``: too many wait for their turn, or they wait for too long.
@@ -106,7 +105,7 @@ class Transactions:
 
     async def _run(
         self, slot: Slot, target: Target, records: Sequence[Taken], once: Once | None
-    ) -> tuple[list[Stand], bool]:
+    ) -> Written:
         loop = asyncio.get_running_loop()
         call = partial(slot.write, target, records, once=once)
         running = loop.run_in_executor(self._threads, call)

@@ -22,6 +22,7 @@ __all__ = [
     "Taken",
     "allowed_at",
     "parts_of",
+    "refusal",
 ]
 
 MISTAKES_LISTED = 20
@@ -40,6 +41,7 @@ class Taken(msgspec.Struct, frozen=True, gc=False):
 
     key: bytes | None
     value: bytes
+    headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,16 @@ def parts_of(body: bytes, *, most: int) -> tuple[list[bytes], bool]:
     if len(raws) > most:
         raise _too_many(f"the list has {len(raws)} records", most)
     return [bytes(raw) for raw in raws], True
+
+
+def refusal(mistake: Mistake) -> Problem:
+    """Return the problem that a record by itself is refused with."""
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    if mistake.code in {"data.not-json", "data.too-deep"}:
+        status = HTTPStatus.BAD_REQUEST
+    elif mistake.code == "data.too-large":
+        status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    return Problem(status, mistake.code, mistake.detail, path=mistake.path, allowed=mistake.allowed)
 
 
 def _too_many(text: str, most: int) -> Problem:

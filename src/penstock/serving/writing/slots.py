@@ -28,7 +28,7 @@ from penstock.serving.http.problems import Problem
 from penstock.serving.writing.intake import Stand
 from penstock.serving.writing.parsing import Taken
 
-__all__ = ["Once", "Slot", "Target", "digest_of"]
+__all__ = ["Once", "Slot", "Target", "Written", "digest_of"]
 
 _ATTEMPTS = 3
 """Another gateway may take a slot over, and a transaction may fail, so often for one request."""
@@ -44,6 +44,7 @@ class _Remembered(msgspec.Struct, frozen=True, kw_only=True):
 
     request: str
     stands: list[tuple[int, int]]
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +61,18 @@ class Once:
 
     key: bytes
     request: str
+    note: str = ""
+    """What is to be remembered with it: whoever repeats the request gets that of the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a request: where its records stand."""
+
+    stands: list[Stand]
+    before: bool = False
+    """Whether it had been done before."""
+    note: str = ""
 
 
 def digest_of(parts: Iterable[bytes]) -> str:
@@ -101,8 +114,8 @@ class Slot:
 
     def write(
         self, target: Target, records: Sequence[Taken], *, once: Once | None = None
-    ) -> tuple[list[Stand], bool]:
-        """Write all records or none; return where they stand, and whether they did already.
+    ) -> Written:
+        """Write all records or none, unless the request was done before.
 
         Problem ``idempotency.reused``: the key was used for another request. TransientError: it is
         not known whether it was done; the same request with the same key may be sent again.
@@ -127,14 +140,12 @@ class Slot:
             self._producer.close()
             self._producer = None
 
-    def _try(
-        self, target: Target, records: Sequence[Taken], once: Once | None
-    ) -> tuple[list[Stand], bool]:
+    def _try(self, target: Target, records: Sequence[Taken], once: Once | None) -> Written:
         producer = self._producer
         if producer is None or producer.dead:
             producer = self._take_over()
         if once is not None and (found := self._recall(once)) is not None:
-            return found, True
+            return found
         if once is not None and len(self._known) >= self._most:
             raise Problem(
                 HTTPStatus.SERVICE_UNAVAILABLE,
@@ -145,7 +156,11 @@ class Slot:
         producer.begin()
         placed = [
             producer.place(
-                target.topic, key=each.key, value=each.value, partition=self._next(target)
+                target.topic,
+                key=each.key,
+                value=each.value,
+                headers=each.headers,
+                partition=self._next(target),
             )
             for each in records
         ]
@@ -153,7 +168,9 @@ class Slot:
         stands = [Stand(*place) for place in placed]
         if once is not None:
             remembered = _Remembered(
-                request=once.request, stands=[(each.partition, each.offset) for each in stands]
+                request=once.request,
+                stands=[(each.partition, each.offset) for each in stands],
+                note=once.note,
             )
             place = producer.place(
                 self._topic,
@@ -166,10 +183,10 @@ class Slot:
             self._learn(once.key, place[1], remembered)
         else:
             producer.commit()
-        return stands, False
+        return Written(stands, note=once.note if once is not None else "")
 
-    def _recall(self, once: Once) -> list[Stand] | None:
-        """Return where the records of a request stand that was done; None: it was not."""
+    def _recall(self, once: Once) -> Written | None:
+        """Return what became of a request that was done; None: it was not."""
         offset = self._known.get(_short(once.key))
         if offset is None:
             return None
@@ -187,7 +204,8 @@ class Slot:
                 "idempotency.reused",
                 "this Idempotency-Key was used for another request",
             )
-        return [Stand(*each) for each in remembered.stands]
+        stands = [Stand(*each) for each in remembered.stands]
+        return Written(stands, before=True, note=remembered.note)
 
     def _take_over(self) -> TransactionalProducer:
         """Fence the former holder, and learn all that it and its forerunners have done."""

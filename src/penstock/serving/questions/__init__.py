@@ -1,0 +1,1 @@
+"""A room: questions in, answers out, now or later."""

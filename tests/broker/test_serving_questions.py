@@ -1,0 +1,302 @@
+"""Questions over HTTP: their answers come now or later, once, over deaths of all who take part."""
+
+import http.client
+import json
+import subprocess
+import sys
+import time
+from functools import partial
+
+import pytest
+
+from penstock import App, record
+from penstock.backbone.log.reader import LogReader
+from penstock.backbone.topics.topics import Topics
+from penstock.core.rules.check import verified
+from penstock.machine.ports import free_ports
+
+from .serving_site import LIMIT_SECONDS, Door, open_door, until, working
+
+
+@record(key="customer")
+class Check:
+    customer: str
+    amount: float
+
+
+@record()
+class Verdict:
+    good: bool
+    why: str = ""
+
+
+class Bank:
+    """An application with two kinds of questions: one is answered exactly once, one at least."""
+
+    door: Door
+
+    def __init__(self, kafka, home, **options):
+        self.kafka, self.home = kafka, home
+        self.name = f"bank{time.time_ns()}"
+        app = App(self.name)
+        self.checks = app.questions(f"{self.name}.checks", Check, answers=Verdict, **options)
+        self.looks = app.questions(f"{self.name}.looks", Check, answers=Verdict, timeout="1m")
+        self.brief = app.questions(
+            f"{self.name}.brief", Check, answers=Verdict, timeout="1s", keeps="2s"
+        )
+
+        @app.service(answers=self.checks, delivery="exactly_once")
+        def clerk(check: Check) -> Verdict | None:
+            if check.amount < 0:
+                return None
+            return Verdict(check.amount < 100, check.customer)
+
+        @app.service(answers=self.looks, delivery="at_least_once")
+        def looker(check: Check) -> Verdict:
+            return Verdict(good=True, why=check.customer)
+
+        @app.service(answers=self.brief)
+        def glance(check: Check) -> Verdict | None:
+            return None
+
+        app.gateway("door", offers=(self.checks, self.looks, self.brief))
+        self.graph = verified(app.graph)
+        Topics(kafka).declare(self.graph.topics())
+
+    def open(self, **options):
+        return open_door(self.graph, self.kafka, self.home, **options)
+
+    def clerk(self):
+        return working(self.graph, self.kafka, self.home, "clerk")
+
+    def asked(self, customer):
+        found = LogReader(self.kafka).read(self.checks.stream.topic.name)
+        return sum(json.loads(each.value)["customer"] == customer for each in found)
+
+
+def ask(door, questions, customer, amount=1.0, **headers):
+    body = {"customer": customer, "amount": amount}
+    return door.request("POST", f"/v1/questions/{questions.name}", body, **headers)
+
+
+LATER = {"Prefer": "respond-async"}
+
+
+@pytest.fixture(scope="module")
+def bank(kafka, tmp_path_factory):
+    bank = Bank(kafka, tmp_path_factory.mktemp("bank"), timeout="30s")
+    looking = working(bank.graph, kafka, bank.home, "looker")
+    with bank.open() as door, bank.clerk(), looking:
+        bank.door = door
+        yield bank
+
+
+def test_who_waits_gets_the_answer(bank):
+    good, bad = ask(bank.door, bank.checks, "ann"), ask(bank.door, bank.checks, "bob", 200)
+    assert (good.status, good.json) == (200, {"good": True, "why": "ann"})
+    assert (bad.status, bad.json) == (200, {"good": False, "why": "bob"})
+    again = bank.door.get(good.headers["content-location"])
+    assert (again.status, again.json) == (200, good.json)
+    assert ask(bank.door, bank.looks, "ann").json == {"good": True, "why": "ann"}
+
+
+def test_who_does_not_wait_gets_a_ticket_that_is_good_for_the_answer(bank):
+    taken = ask(bank.door, bank.checks, "cid", **LATER)
+    assert (taken.status, taken.headers["preference-applied"]) == (202, "respond-async")
+    assert taken.headers["location"] == taken.json["href"]
+    found = bank.door.get(taken.json["href"] + "?wait=20s")
+    assert (found.status, found.json) == (200, {"good": True, "why": "cid"})
+    told = bank.door.get(taken.json["href"] + "/events")
+    assert b'event: answer\ndata: {"good":true,"why":"cid"}' in told.body
+    over = bank.door.get(taken.json["href"] + "/events", Last_Event_ID="answer")
+    assert over.status == 204
+
+
+def test_a_question_without_an_answer_ends_in_time_with_a_ticket(bank):
+    late = ask(bank.door, bank.checks, "dan", -1, Prefer="wait=1")
+    assert (late.status, late.json["code"]) == (504, "answer.late")
+    assert late.headers["content-type"] == "application/problem+json"
+    pending = bank.door.get(late.json["href"])
+    assert (pending.status, pending.headers["retry-after"]) == (202, "1")
+    assert pending.json["ticket"] == late.json["ticket"]
+    either = ask(bank.door, bank.checks, "dan", -1, Prefer="respond-async, wait=1")
+    assert either.status == 202
+
+
+def test_the_same_key_asks_once_and_gives_the_same_answer(bank):
+    key = {"Idempotency-Key": "k-1"}
+    first = ask(bank.door, bank.checks, "eve", **key)
+    again = ask(bank.door, bank.checks, "eve", **key)
+    later = ask(bank.door, bank.checks, "eve", **key, **LATER)
+    assert first.status == again.status == later.status == 200
+    assert first.json == again.json == later.json
+    assert again.headers["idempotency-replayed"] == "true"
+    assert first.headers["content-location"] == again.headers["content-location"]
+    assert bank.asked("eve") == 1
+    other = ask(bank.door, bank.checks, "eve", 2, **key)
+    assert (other.status, other.json["code"]) == (422, "idempotency.reused")
+
+
+def test_any_process_of_the_gateway_answers_for_any_ticket_also_one_that_began_later(bank):
+    tickets = [ask(bank.door, bank.checks, f"f{number}", **LATER) for number in range(5)]
+    hrefs = [each.json["href"] for each in tickets]
+    until(lambda: all(bank.door.get(each).status == 200 for each in hrefs), "all are answered")
+    with bank.open(kept_answer_bytes=1) as other:
+        # It has none of these in memory: they are looked for on the log.
+        for number, href in enumerate(hrefs):
+            assert other.get(href).json == {"good": True, "why": f"f{number}"}
+        late = ask(bank.door, bank.checks, "gil", -1, Prefer="wait=0")
+        assert other.get(late.json["href"]).status == 202
+        key = {"Idempotency-Key": "k-2"}
+        here, there = (
+            ask(bank.door, bank.checks, "gil", **key),
+            ask(other, bank.checks, "gil", **key),
+        )
+        assert (here.status, here.json) == (there.status, there.json)
+        assert bank.asked("gil") == 2
+
+
+def test_a_ticket_expires_as_declared(bank):
+    taken = ask(bank.door, bank.brief, "ida", **LATER)
+    assert taken.status == 202
+    told = until(lambda: gone(bank.door, taken.json["href"]), "the ticket expires")
+    assert told["code"] == "ticket.expired"
+    assert bank.door.get(taken.json["href"] + "/events").status == 410
+
+
+def gone(door, href):
+    given = door.get(href)
+    return given.json if given.status == 410 else None
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "status", "code"),
+    [
+        (b"{", {}, 400, "data.not-json"),
+        (b"", {}, 400, "data.not-json"),
+        (b"[]", {}, 422, "data.wrong-type"),
+        (b"[" * 100_000, {}, 422, "data.wrong-type"),
+        ({"customer": "a"}, {}, 422, "data.missing-field"),
+        ({"customer": "a", "amount": 1, "x": 1}, {}, 422, "data.unknown-field"),
+        ({"customer": "a" * 2_000_000, "amount": 1}, {}, 413, "data.too-large"),
+        (b" " * (9 << 20), {}, 413, "body.too-large"),
+        ({"customer": "a", "amount": 1}, {"Content-Type": "text/plain"}, 415, "body.type"),
+        (b"{}", {"Content-Type": "application/x-ndjson"}, 415, "body.type"),
+        ({}, {"Idempotency-Key": "k" * 300}, 400, "idempotency.key"),
+    ],
+)
+def test_a_question_with_a_mistake_is_refused_with_its_place(bank, body, headers, status, code):
+    answer = bank.door.request("POST", f"/v1/questions/{bank.checks.name}", body, **headers)
+    assert (answer.status, answer.json["code"]) == (status, code)
+
+
+def test_a_ticket_that_nobody_was_given_is_unknown(bank):
+    path = f"/v1/questions/{bank.checks.name}/tickets/"
+    good = ask(bank.door, bank.checks, "hal", **LATER).json["ticket"]
+    changed = good[:-1] + ("A" if good[-1] != "A" else "B")
+    other = f"/v1/questions/{bank.looks.name}/tickets/{good}"
+    for wrong in (path + "x", path + "A" * 66, path + changed, path + "%C3%A4", other):
+        refused = bank.door.get(wrong)
+        assert (refused.status, refused.json["code"]) == (404, "ticket.unknown")
+    assert bank.door.get(path + good + "?wait=soon").json["code"] == "query.value"
+    nobody = bank.door.request("POST", "/v1/questions/none", {})
+    assert (nobody.status, nobody.json["code"]) == (404, "questions.unknown")
+
+
+def test_an_answer_outlives_the_gateway_and_the_service_that_are_killed(kafka, tmp_path):
+    """Kill both between question and answer, in turn; every question is answered, and once."""
+    name = f"mortal{time.time_ns()}"
+    (tmp_path / "app.py").write_text(APP.format(name=name))
+    (port,), wanted = free_ports(1), 12
+    door, tickets = Door(port), {}
+    running = {"door": process(tmp_path, kafka, "door", port)}
+    try:
+        until(lambda: answers(door), "the gateway answers")
+        for number in range(wanted):
+            if number == 4:  # nobody has answered so far
+                running["door"].kill()
+                running["door"].wait(LIMIT_SECONDS)
+                running["door"] = process(tmp_path, kafka, "door", port)
+                running["clerk"] = process(tmp_path, kafka, "clerk", port)
+            if number == 8:
+                until(lambda: fetched(door, tickets[0]), "the service answers")
+                running["clerk"].kill()
+                running["clerk"].wait(LIMIT_SECONDS)
+                running["clerk"] = process(tmp_path, kafka, "clerk", port)
+            tickets[number] = until(partial(asked, door, name, number), "the question is asked")
+        found = [until(partial(fetched, door, each), "an answer") for each in tickets.values()]
+        again = [asked(door, name, number) for number in range(wanted)]
+    finally:
+        for each in running.values():
+            each.kill()
+            each.wait(LIMIT_SECONDS)
+    # The service counts how often it has handled each customer.
+    assert found == [{"good": True, "why": f"c{number}:1"} for number in range(wanted)]
+    assert again == found
+
+
+def process(directory, kafka, part, port):
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-m", "penstock.cli", "run", ".", "--part", part),
+            *("--set", f"kafka.bootstrap={kafka.bootstrap}", "--set", f"serving.port={port}"),
+            *("--set", "services.session_timeout=6s"),
+        ],
+        cwd=directory,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def answers(door):
+    try:
+        return door.get("/v1/health").status == 200
+    except OSError:
+        return False
+
+
+def asked(door, name, number):
+    """Return the answer or the ticket of a question; None: ask again."""
+    body = {"customer": f"c{number}", "amount": 1}
+    try:
+        given = door.request(
+            "POST", f"/v1/questions/{name}.checks", body, **LATER, Idempotency_Key=f"key-{number}"
+        )
+    except (OSError, http.client.HTTPException):
+        return None
+    return given.json.get("href", given.json) if given.status in (200, 202) else None
+
+
+def fetched(door, href):
+    """Return the answer for a ticket; None: there is none yet."""
+    try:
+        given = door.get(f"{href}?wait=1s")
+    except (OSError, http.client.HTTPException):
+        return None
+    return given.json if given.status == 200 else None
+
+
+APP = """
+from penstock import App, State, record
+
+app = App("{name}")
+
+@record(key="customer")
+class Check:
+    customer: str
+    amount: float
+
+@record()
+class Verdict:
+    good: bool
+    why: str
+
+checks = app.questions("{name}.checks", Check, answers=Verdict)
+
+@app.service(answers=checks, delivery="exactly_once")
+def clerk(check: Check, seen: State[int]) -> Verdict:
+    seen.set(seen.get(0) + 1)
+    return Verdict(check.amount < 100, f"{{check.customer}}:{{seen.get()}}")
+
+app.gateway("door", offers=checks)
+"""
