@@ -103,6 +103,7 @@ def test_the_application_on_the_front_page_runs_and_has_no_problems(module):
             "life-cycles",
             "panes",
             "patterns",
+            "postgres",
             "questions",
             "records",
             "services",

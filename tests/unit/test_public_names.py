@@ -23,8 +23,9 @@ PUBLIC = {
     ),
     "penstock.client": "Client ClientLimits Found RowChange Sent SyncClient Ticket",
     "penstock.connectors": (
-        "WHOLE AttachedConnector BatchLimits Feed Item LiveConnector Position PositionedConnector"
-        " Reading Row Telling Writer WritingConnector json_files keyboard run_sink run_source tcp_lines text_file"
+        "AWAY WHOLE AttachedConnector BatchLimits Feed Item LiveConnector Position PositionedConnector"
+        " Reading Row RowsRefusedError Telling Trying Writer WritingConnector json_files keyboard postgres_table"
+        " run_sink run_source tcp_lines text_file"
     ),
     "penstock.jobs": "JobRun",
     "penstock.lifecycles": "lifecycle",

@@ -4,9 +4,10 @@
 files             sources and sinks: files of lines, files of JSON lines, exactly once
 tcp               a source: lines over TCP, from many senders
 keyboard          a source: lines that a person types
+postgres          a sink: rows of tables of PostgreSQL, exactly once
 connector         what a connector implements: live or positioned sources, sinks
 lines, ratelimit  bytes cut into lines; the length of each and their speed are bounded
-options           options as people write them
+options, secret   options as people write them, and secrets by reference
 source, sink      how sources and sinks are run
 retrying          sessions one after another: what is transient is tried again
 progress          what a source or sink reports while it runs
@@ -17,6 +18,7 @@ A connector of your own needs none of these but ``connector``: see ``docs/connec
 """
 
 from penstock.connectors.connector import (
+    AWAY,
     WHOLE,
     AttachedConnector,
     BatchLimits,
@@ -27,17 +29,21 @@ from penstock.connectors.connector import (
     PositionedConnector,
     Reading,
     Row,
+    RowsRefusedError,
     Telling,
+    Trying,
     Writer,
     WritingConnector,
 )
 from penstock.connectors.files.jsonfiles import json_files
 from penstock.connectors.files.textfile import text_file
 from penstock.connectors.keyboard import keyboard
+from penstock.connectors.postgres.table import postgres_table
 from penstock.connectors.run import run_sink, run_source
 from penstock.connectors.tcp import tcp_lines
 
 __all__ = [
+    "AWAY",
     "WHOLE",
     "AttachedConnector",
     "BatchLimits",
@@ -48,11 +54,14 @@ __all__ = [
     "PositionedConnector",
     "Reading",
     "Row",
+    "RowsRefusedError",
     "Telling",
+    "Trying",
     "Writer",
     "WritingConnector",
     "json_files",
     "keyboard",
+    "postgres_table",
     "run_sink",
     "run_source",
     "tcp_lines",

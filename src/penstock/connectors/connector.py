@@ -15,14 +15,15 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 from threading import Event
-from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import msgspec
 
-from penstock.core.graph.parts import Sink
+from penstock.core.graph.parts import Sink, Source
 from penstock.errors import DataError
 
 __all__ = [
+    "AWAY",
     "WHOLE",
     "AttachedConnector",
     "BatchLimits",
@@ -33,10 +34,17 @@ __all__ = [
     "PositionedConnector",
     "Reading",
     "Row",
+    "RowChange",
+    "RowsRefusedError",
     "Telling",
+    "Trying",
     "Writer",
     "WritingConnector",
 ]
+
+AWAY = "connector.away"
+"""The code of a TransientError that says: the outside system does not answer. It is tried again for
+as long as that takes; of other transient errors in a row there is a limit."""
 
 WHOLE = ""
 """The name of the only split of a source that is not divided."""
@@ -150,15 +158,37 @@ class Telling(Protocol):
         """Return facts that the source's reports show, beside its counts."""
 
 
-class Row(msgspec.Struct, frozen=True, gc=False):
-    """One record of the stream that a sink reads."""
+RowChange: TypeAlias = Literal["add", "withdraw", "delete"]
+"""What a row is: a record (of a table: the row that holds now), one that takes an earlier result
+of a stream back, or the deletion of a row of a table."""
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One record of the stream or table that a sink reads."""
 
     record: Any
-    """The record, decoded and checked."""
+    """The record, decoded and checked; of a deletion, an object with the fields of the key."""
     value: bytes
-    """The record as it stands on the log: JSON in one line."""
+    """The record as it stands on the log: JSON in one line; of a deletion, nothing."""
     offset: int
     """Its offset in its partition, which makes it known again."""
+    change: RowChange = "add"
+    key: bytes | None = None
+    """Its key on the log."""
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    """Its headers on the log."""
+
+
+class RowsRefusedError(DataError):
+    """A writer wrote nothing, because the outside system does not take some of the rows.
+
+    ``refusals`` has for each of them, by its place in the batch, the system's own words. They
+    become dead letters, and the writer is given the others again.
+    """
+
+    def __init__(self, refusals: Mapping[int, str]) -> None:
+        super().__init__(f"{len(refusals)} rows were refused", code="sink.refused")
+        self.refusals = dict(refusals)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +213,10 @@ class Writer(Protocol):
         """Return for each partition the offset behind what was written, where that is kept."""
 
     def write(self, partition: int, rows: Sequence[Row], position: int) -> None:
-        """Write rows of one partition and the position behind them: all of it or nothing."""
+        """Write rows of one partition and the position behind them: all of it or nothing.
+
+        RowsRefusedError where the system does not take some of them.
+        """
 
     def close(self) -> None:
         """Release what is open."""
@@ -192,6 +225,8 @@ class Writer(Protocol):
 @runtime_checkable
 class WritingConnector(Protocol):
     """An outside system that takes records.
+
+    One that has ``takes_deletions = True`` can be given a table: its rows may be deletions.
 
     It is exactly once where its writer keeps positions with the rows. Where the writer returns no
     positions, the sink goes on from the offsets of its group, and rows may be written again.
@@ -203,3 +238,11 @@ class WritingConnector(Protocol):
 
     def open(self, sink: Sink) -> Writer:
         """Open the outside system; nobody else may write for this sink while it is open."""
+
+
+@runtime_checkable
+class Trying(Protocol):
+    """A connector that can try its connection; ``penstock check --online`` asks it to."""
+
+    def attempt(self, part: Source | Sink, /) -> str:
+        """Return what was found, in words; TransientError or ConfigurationError: what is wrong."""

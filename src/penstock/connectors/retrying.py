@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from threading import Event
 
+from penstock.connectors.connector import AWAY
 from penstock.connectors.progress import Progress
 from penstock.core.backoff import Backoff
 from penstock.errors import TransientError
@@ -12,7 +13,10 @@ __all__ = ["Retries", "keep_trying"]
 
 _BACKOFF = Backoff(timedelta(seconds=0.2), timedelta(seconds=5))
 _RETRIES = 20
-"""Failures in a row, about a minute and a half of them, before the part gives up."""
+"""Failures in a row, about a minute and a half of them, before the part gives up.
+
+Where an outside system is away it never does: nothing is lost by waiting.
+"""
 
 
 class Retries:
@@ -21,11 +25,13 @@ class Retries:
     def __init__(self) -> None:
         self._failures = 0
 
-    def failed(self) -> float | None:
+    def failed(self, *, away: bool = False) -> float | None:
         """Return how long to wait before the next attempt, None: there were too many failures."""
         self._failures += 1
         if self._failures > _RETRIES:
-            return None
+            if not away:
+                return None
+            self._failures = _RETRIES
         return _BACKOFF.delay(self._failures).total_seconds()
 
     def succeeded(self) -> None:
@@ -41,7 +47,7 @@ def keep_trying(
         try:
             session()
         except TransientError as error:
-            wait = retries.failed()
+            wait = retries.failed(away=error.code == AWAY)
             if wait is None:
                 raise
             progress.undone()

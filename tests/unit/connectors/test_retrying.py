@@ -15,6 +15,12 @@ def test_waits_grow_up_to_a_bound_and_end_after_twenty_failures():
     assert waits[20] is None
 
 
+def test_a_system_that_is_away_is_waited_for_without_an_end():
+    retries = Retries()
+    waits = [retries.failed(away=True) for _ in range(200)]
+    assert waits[-1] == 5.0
+
+
 def test_a_success_begins_the_count_of_failures_anew():
     retries = Retries()
     for _ in range(20):

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from threading import Event
 from time import monotonic
-from typing import Any, Protocol
+from typing import Protocol
 
 from penstock.backbone.client.logrecord import Offsets, Partition, RawRecord
-from penstock.connectors.connector import BatchLimits, Row, Writer
+from penstock.connectors.connector import BatchLimits, Row, RowsRefusedError, Writer
 from penstock.connectors.progress import Progress
 from penstock.connectors.retrying import Retries
 from penstock.connectors.sink.batches import Batches
+from penstock.connectors.sink.intake import Intake
 from penstock.core.graph.parts import Sink
-from penstock.core.records.codec import Codec, JsonCodec
 from penstock.core.records.deadletter import Coordinates, dead_letter_headers
 from penstock.errors import DataError, PenstockError
 
@@ -77,7 +77,7 @@ class Session:
         topic = run.sink.reads.topic
         self._run = run
         self._topic = topic.name
-        self._codec: Codec[Any] = JsonCodec(run.sink.reads.record, max_bytes=topic.max_record_bytes)
+        self._intake = Intake(run.sink.reads)
         self._writer = writer
         self._letters = letters
         self._written = dict(writer.positions())
@@ -108,32 +108,26 @@ class Session:
             return
         self._run.progress.took(1)
         try:
-            record = self._codec.accept(raw.key(), value)
+            row = self._intake.take(raw, offset)
         except DataError as error:
-            self._bury(raw, error, Coordinates(self._topic, partition, offset))
+            self._bury(raw.key(), value, raw.headers() or (), error=error, at=(partition, offset))
             self._batches.bury(partition, offset, at=now)
             return
-        row = Row(record, self._in_utf8(value or b"", record), offset)
         if self._batches.add(partition, row, at=now):
             self._write(partition, reader)
 
-    def _in_utf8(self, value: bytes, record: Any) -> bytes:
-        """Return the record as it stands on the log; what it declares, if the rest is no text.
-
-        Fields that nobody declared are not looked at by the codec, and may hold any bytes.
-        """
-        try:
-            value.decode()
-        except UnicodeDecodeError:
-            return self._codec.encode(record)
-        return value
-
-    def _bury(self, raw: RawRecord, error: PenstockError, place: Coordinates) -> None:
-        own = raw.headers() or ()
-        marks = dead_letter_headers(error, place, part=self._run.sink.name, at=self._run.now())
-        self._letters.send(
-            self._run.dead_letters, key=raw.key(), value=raw.value(), headers=[*own, *marks]
-        )
+    def _bury(
+        self,
+        key: bytes | None,
+        value: bytes | None,
+        own: Sequence[tuple[str, bytes | None]],
+        *,
+        error: PenstockError,
+        at: tuple[int, int],
+    ) -> None:
+        run, place = self._run, Coordinates(self._topic, *at)
+        marks = dead_letter_headers(error, place, part=run.sink.name, at=run.now())
+        self._letters.send(run.dead_letters, key=key, value=value, headers=[*own, *marks])
 
     def _write(self, partition: int, reader: StreamReader) -> None:
         """Write a batch, then move the group behind it."""
@@ -141,10 +135,35 @@ class Session:
         progress = self._run.progress
         if batch.dead:
             self._letters.flush(_FLUSH)
-        if batch.rows:
-            self._writer.write(partition, batch.rows, batch.position)
+        passed = self._settle(partition, batch.rows, batch.position)
         self._written[partition] = max(batch.position, self._written.get(partition, 0))
-        progress.settled(passed=len(batch.rows), filtered=0, dead_lettered=batch.dead)
+        refused = len(batch.rows) - passed
+        progress.settled(passed=passed, filtered=0, dead_lettered=batch.dead + refused)
         progress.running()
         self._run.retries.succeeded()
         reader.commit({(self._topic, partition): batch.position})
+
+    def _settle(self, partition: int, rows: Sequence[Row], position: int) -> int:
+        """Write rows; those that the system refuses become dead letters. Return how many it took.
+
+        They are on the log before the others are written: after a crash one may be there twice.
+        """
+        while rows:
+            try:
+                self._writer.write(partition, rows, position)
+            except RowsRefusedError as refused:
+                rows = self._without(refused, rows, partition)
+            else:
+                break
+        return len(rows)
+
+    def _without(self, refused: RowsRefusedError, rows: Sequence[Row], partition: int) -> list[Row]:
+        """Make dead letters of what was refused; return the others."""
+        for number, words in refused.refusals.items():
+            row = rows[number]
+            error = DataError(words, code=refused.code)
+            value = None if row.change == "delete" else row.value
+            place = (partition, row.offset)
+            self._bury(row.key, value, row.headers, error=error, at=place)
+        self._letters.flush(_FLUSH)
+        return [row for number, row in enumerate(rows) if number not in refused.refusals]

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from penstock.connectors.connector import Item
+from penstock.core.graph.data import Output
 from penstock.core.graph.parts import Source
 from penstock.core.records.codec import Codec, JsonCodec
 from penstock.errors import DataError
@@ -18,7 +19,8 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     """A record as it goes onto the log."""
 
     key: bytes | None
-    value: bytes
+    value: bytes | None
+    """The record; nothing where the row of the key is to be deleted."""
 
 
 class Intake:
@@ -32,6 +34,7 @@ class Intake:
     """
 
     def __init__(self, source: Source) -> None:
+        self._into = source.into
         self._type = source.into.record
         self._codec: Codec[Any] = JsonCodec(
             source.into.record, max_bytes=source.into.topic.max_record_bytes
@@ -52,6 +55,8 @@ class Intake:
             record = self._of_type(content, "the connector")
         if record is None:
             return None
+        if isinstance(record, Output):
+            return self._deletion(record.row)
         value = self._codec.encode(record)
         return Entry(self._codec.key(self._codec.decode(value)), value)
 
@@ -66,7 +71,16 @@ class Intake:
             raise DataError(f"parse {raised(error)}", code="user.raised") from error
         return None if record is None else self._of_type(record, "parse")
 
+    def _deletion(self, row: Any) -> Entry:
+        """Return what deletes a row of the table."""
+        return Entry(self._codec.key(row), None)
+
     def _of_type(self, record: Any, giver: str) -> Any:
+        if isinstance(record, Output):
+            if record.to == self._into and record.row is not None:
+                return record
+            reason = f"{giver} deletes a row of {record.to.name!r}, not of {self._into.name!r}"
+            raise DataError(reason, code="data.wrong-type")
         if not isinstance(record, self._type.cls):
             reason = f"{giver} gave {type(record).__name__}, not {self._type.name}"
             raise DataError(reason, code="data.wrong-type")

@@ -52,10 +52,10 @@ class DeclaresParts:
         name: str,
         connector: Connector,
         *,
-        into: Stream[T],
-        parse: Callable[[Any], T | None] | None = None,
+        into: Stream[T] | Table[T],
+        parse: Callable[[Any], Any] | None = None,
     ) -> Source:
-        """Declare that a connector feeds a stream.
+        """Declare that a connector feeds a stream or a table.
 
         The connector says what a crash may do: a text file is read exactly once. An item that
         gives no valid record becomes a dead letter. Only one process feeds from a source at a
@@ -64,8 +64,9 @@ class DeclaresParts:
         Args:
             name: The name of the source; its position belongs to it.
             connector: One of ``penstock.connectors``, or your own.
-            into: The stream.
-            parse: Makes a record of an item (of its text, if it is bytes), or None to skip it.
+            into: The stream or table.
+            parse: Makes a record of an item (of its text, if it is bytes), or None to skip it; or
+                ``delete(table, key)``, which deletes a row of the table.
                 Without it, bytes are a record as JSON, and anything else is a record.
 
         Examples:
@@ -91,16 +92,17 @@ class DeclaresParts:
             self._declared.parts.append(source)
         return source
 
-    def sink(self, name: str, connector: SinkConnector, *, reads: Stream[Any]) -> Sink:
-        """Declare that the records of a stream are written to an outside system.
+    def sink(self, name: str, connector: SinkConnector, *, reads: OnLog) -> Sink:
+        """Declare that a stream or a table is written to an outside system.
 
         The connector says where to, and what a crash may do: ``json_files`` writes exactly once. A
-        record that cannot be decoded becomes a dead letter.
+        record that cannot be decoded, or that the system refuses, becomes a dead letter. Of a table
+        a sink writes rows and deletions; of a stream of results also those that are taken back.
 
         Args:
             name: The name of the sink, its identity: its progress belongs to it.
             connector: One of ``penstock.connectors``, or your own.
-            reads: The stream.
+            reads: The stream or the table.
 
         Examples:
             >>> from penstock.connectors import json_files
@@ -116,14 +118,14 @@ class DeclaresParts:
             options.wrong("connector", f"{given!r} is not a connector", hint)
         self._declared.problems += getattr(given, "problems", ())
         sink = Sink(name=name, connector=connector, reads=reads, place=place)
-        stream: Any = reads
-        if isinstance(stream, Stream):
+        data: Any = reads
+        if isinstance(data, Stream | Table):
             self._declared.parts.append(sink)
         else:
-            shown = getattr(stream, "name", stream)
-            text = f"{name} reads {shown!r}, which is not a stream"
-            streams = [data.name for data in self._declared.data if isinstance(data, Stream)]
-            hint = did_you_mean(shown, streams)
+            shown = getattr(data, "name", data)
+            text = f"{name} reads {shown!r}, which is not a stream or a table"
+            known = [each.name for each in self._declared.data if isinstance(each, Stream | Table)]
+            hint = did_you_mean(shown, known)
             self._declared.problems.append(Problem("part.not-data", text, hint, place))
         return sink
 

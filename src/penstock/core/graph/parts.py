@@ -203,11 +203,11 @@ class SinkConnector(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sink(Part):
-    """Writes the records of a stream to an outside system."""
+    """Writes the records of a stream, or the rows of a table, to an outside system."""
 
     name: str
     connector: SinkConnector
-    reads: Stream[Any]
+    reads: OnLog
     place: Place | None = field(default=None, compare=False, repr=False)
     kind: Literal["sink"] = field(default="sink", init=False)
 

@@ -164,6 +164,14 @@ def _sinks(graph: Graph) -> Iterator[Problem]:
         if not callable(getattr(part.connector, "open", None)):
             text = f"sink {part.name!r}: {type(part.connector).__name__} cannot be opened"
             yield Problem("sink.no-connector", text, "give it open(sink)", part.place)
+        elif isinstance(part.reads, Table) and not getattr(
+            part.connector, "takes_deletions", False
+        ):
+            text = (
+                f"sink {part.name!r} reads a table, and {part.connector.describe()} cannot delete"
+            )
+            hint = "give it a stream, or a connector that takes deletions, as postgres_table does"
+            yield Problem("sink.no-deletions", text, hint, part.place)
 
 
 def _pipelines(graph: Graph) -> Iterator[Problem]:

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import App, record
-from penstock.connectors.connector import BatchLimits, Row
+from penstock.connectors.connector import BatchLimits, Row, RowsRefusedError
 from penstock.connectors.progress import Progress
 from penstock.connectors.retrying import Retries
 from penstock.connectors.sink.session import Run, Session
+from penstock.core.rules.check import check
 from penstock.errors import TransientError
 
 AWAY = TransientError("it is away", code="test.away")
@@ -21,6 +22,11 @@ AWAY = TransientError("it is away", code="test.away")
 
 @record()
 class Number:
+    value: int
+
+
+@record(key="value")
+class Keyed:
     value: int
 
 
@@ -238,3 +244,28 @@ def test_bytes_that_are_no_text_in_a_field_that_nobody_declared_are_left_out():
     outside = Outside([b'{"value":1,"note":"caf\xc3\xa9"}', b'{"value":2,"note":"\xff"}'])
     run(outside)
     assert outside.values == [b'{"value":1,"note":"caf\xc3\xa9"}', b'{"value":2}']
+
+
+def test_rows_that_are_refused_become_dead_letters_and_the_others_are_written():
+    class Choosy(Outside):
+        def write(self, partition: int, rows: Sequence[Row], position: int) -> None:
+            odd = {
+                n: f"no {row.record.value}" for n, row in enumerate(rows) if row.record.value % 2
+            }
+            if odd:
+                raise RowsRefusedError(odd)
+            super().write(partition, rows, position)
+
+    outside, progress = Choosy(values(7)), Progress("out", lambda _: None, kind="sink")
+    run(outside, progress)
+    assert [number for _, number in outside.rows] == [0, 2, 4, 6]
+    assert outside.letters == [b'{"value":1}', b'{"value":3}', b'{"value":5}']
+    assert outside.group == {0: 7}
+    counts = progress.snapshot().counts
+    assert (counts.passed, counts.dead_lettered, counts.in_flight) == (4, 3, 0)
+
+
+def test_a_connector_that_cannot_delete_is_not_given_a_table():
+    app = App("shop")
+    app.sink("out", Outside(), reads=app.table("rows", Keyed))
+    assert [problem.code for problem in check(app.graph)] == ["sink.no-deletions"]
