@@ -58,6 +58,8 @@ class Door:
     rows: str = ""
     values: str = ""
     at_least: str = ""
+    app: str = ""
+    own: str = ""
 
     def request(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
         sent = {name.replace("_", "-"): value for name, value in headers.items()}

@@ -9,7 +9,7 @@ import asyncio
 import heapq
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from time import monotonic
@@ -23,6 +23,8 @@ from penstock.backbone.site import Site
 from penstock.core.asking.questions import (
     Answer,
     Get,
+    More,
+    Pick,
     Positions,
     Question,
     Refused,
@@ -36,6 +38,7 @@ from penstock.core.graph.parts import Service
 from penstock.errors import ConfigurationError, PenstockError, TransientError
 from penstock.machine.peers.host import PeerHost
 from penstock.machine.peers.secret import shared_secret
+from penstock.services.scans import Held, Scans
 from penstock.services.state.committed import ABSENT, Committed, Cut
 from penstock.services.usererrors import LOG
 from penstock.services.worker.worker import Worker
@@ -68,6 +71,7 @@ class StateDoor:
         self._host = PeerHost(self._answer, host=settings.state_host, secret=secret)
         self._workers: Mapping[str, Worker] = {}
         self._freshness: dict[str, Freshness] = {}
+        self._scans = Scans()
         self._ending = threading.Event()
         self._sampling = threading.Thread(target=self._sample, name="state-age", daemon=True)
         self.client_name = client_name(settings.state_host, self._host.port)
@@ -93,9 +97,11 @@ class StateDoor:
     ) -> None:
         self._ending.set()
         self._host.__exit__(kind, error, trace)
+        self._scans.close()
 
     def _sample(self) -> None:
         while not self._ending.wait(_SAMPLE_SECONDS):
+            self._scans.sweep()
             for freshness in list(self._freshness.values()):
                 freshness.sample()
 
@@ -125,15 +131,57 @@ class StateDoor:
             return Refused(
                 code="position.behind", text=text, positions=_listed(committed.positions or {})
             )
-        if isinstance(question, Get):
-            return self._get(committed, question)
-        return await asyncio.to_thread(self._scan, committed, question)
+        if isinstance(question, Get | Pick):
+            keys = (question.key,) if isinstance(question, Get) else question.keys
+            return self._pick(committed, question, keys)
+        return await asyncio.to_thread(self._paged, committed, question)
 
-    def _get(self, committed: Committed, question: Get) -> Rows:
+    def _paged(self, committed: Committed, question: Scan | More) -> Rows:
+        if isinstance(question, More):
+            return self._more(question)
+        return self._hold(committed, question) if question.hold else self._scan(committed, question)
+
+    def _pick(self, committed: Committed, question: Get | Pick, keys: Iterable[bytes]) -> Rows:
         with committed.cut() as cut:
-            value = cut.get(question.state, question.key, ABSENT)
-            rows = [] if value is ABSENT else [(question.key, encoded(value))]
+            found = [(key, cut.get(question.state, key, ABSENT)) for key in keys]
+            rows = [(key, encoded(value)) for key, value in found if value is not ABSENT]
             return self._rows(question, cut, rows, more=False)
+
+    def _hold(self, committed: Committed, question: Scan) -> Rows:
+        cut = committed.cut()
+        try:
+            rows = cut.scan(
+                question.state, prefix=question.prefix, start=question.start, end=question.end
+            )
+            found = ((key, encoded(value)) for key, value in rows)
+            return self._page(question, Held(_task_of(question), cut, found))
+        except BaseException:
+            cut.close()
+            raise
+
+    def _more(self, question: More) -> Rows:
+        held = self._scans.take(question.scan, task=_task_of(question))
+        try:
+            return self._page(question, held)
+        except BaseException:
+            held.cut.close()
+            raise
+
+    def _page(self, question: Scan | More, held: Held) -> Rows:
+        """Answer with the next rows of a scan, and hold it where there may be more."""
+        deadline, rows, size, more = monotonic() + _SCAN_SECONDS, [], 0, False
+        for key, value in _timed(held.rows, deadline) if question.rows > 0 else ():
+            rows.append((key, value))
+            size += len(key) + len(value)
+            if len(rows) >= question.rows or size >= question.size:
+                more = True
+                break
+        answer = self._rows(question, held.cut, rows, more=more)
+        if not more:
+            held.cut.close()
+            return answer
+        number = question.scan if isinstance(question, More) else 0
+        return msgspec.structs.replace(answer, scan=self._scans.hold(held, number=number))
 
     def _scan(self, committed: Committed, question: Scan) -> Rows:
         with committed.cut() as cut:
@@ -205,6 +253,11 @@ def encoded(value: Any) -> bytes:
         return _JSON.encode(value)
     except TypeError:
         return _JSON.encode(list(value.items()) if isinstance(value, dict) else str(value))
+
+
+def _task_of(question: Question) -> str:
+    """Return the task of a question among those of all services of this process."""
+    return f"{question.service}.{question.task}"
 
 
 def _timed(rows: Iterator[tuple[bytes, Any]], deadline: float) -> Iterator[tuple[bytes, Any]]:

@@ -8,7 +8,9 @@ records      a room: records in, written and acknowledged; each request once
 questions    a room: what callers ask the application, and its answers, now or later
 pages        a room: the pages of the application
 lookups      a room: questions out, rows of tables and values of states
+sql          a room: SQL over tables and states
 room         what a room is, and what the rooms of a gateway have in common
+relations    tables and states as SQL reads them, and queries within limits
 writing      the way onto the log: parsing, one producer, transactions
 tables       tables in memory, and the workers that own the states
 describe     what a gateway says of itself: OpenAPI, from the graph and the record types

@@ -27,6 +27,7 @@ from penstock.serving.pages.room import open_pages
 from penstock.serving.questions.room import open_questions
 from penstock.serving.records.room import open_records
 from penstock.serving.room import Building, OpenRoom, Room
+from penstock.serving.sql.room import open_sql
 
 __all__ = ["run_gateway"]
 
@@ -34,6 +35,7 @@ _ROOMS: tuple[OpenRoom, ...] = (
     open_records,
     open_questions,
     open_lookups,
+    open_sql,
     open_pages,
 )
 _LOOK_SECONDS = 0.1

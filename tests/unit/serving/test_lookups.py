@@ -18,7 +18,7 @@ from penstock.core.asking.questions import (
 )
 from penstock.core.asking.where import address_in, client_name
 from penstock.core.settings.settings import ServingSettings
-from penstock.serving.lookups.asked import mark_of, read_range
+from penstock.serving.http.asked import mark_of, read_range
 from penstock.serving.lookups.routes import merged
 from penstock.serving.tables.view import TableView
 

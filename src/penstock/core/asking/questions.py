@@ -10,6 +10,8 @@ import msgspec
 __all__ = [
     "Answer",
     "Get",
+    "More",
+    "Pick",
     "Positions",
     "Question",
     "Refused",
@@ -41,6 +43,12 @@ class Get(_Asking, tag="get", frozen=True, kw_only=True, array_like=True):
     key: bytes
 
 
+class Pick(_Asking, tag="pick", frozen=True, kw_only=True, array_like=True):
+    """The values of some keys, all as one commit left them."""
+
+    keys: list[bytes]
+
+
 class Scan(_Asking, tag="scan", frozen=True, kw_only=True, array_like=True):
     """The values of keys in their order, from a key on, as many as fit."""
 
@@ -50,9 +58,19 @@ class Scan(_Asking, tag="scan", frozen=True, kw_only=True, array_like=True):
     rows: int = 1000
     size: int = 1 << 20
     """The most bytes of all values together."""
+    hold: bool = False
+    """Whether the rest is to be kept for ``More``, as the same commit left it: in any order."""
 
 
-Question = Get | Scan
+class More(_Asking, tag="more", frozen=True, kw_only=True, array_like=True):
+    """The next values of a scan that is held; no rows: it is let go."""
+
+    scan: int
+    rows: int = 1000
+    size: int = 1 << 20
+
+
+Question = Get | Pick | Scan | More
 
 
 class Rows(msgspec.Struct, tag="rows", frozen=True, kw_only=True, array_like=True):
@@ -65,10 +83,12 @@ class Rows(msgspec.Struct, tag="rows", frozen=True, kw_only=True, array_like=Tru
     positions: Positions
     stale_seconds: float | None
     more: bool = False
+    scan: int = 0
+    """The number of the scan that is held for ``More``; 0: none is."""
 
 
 class Refused(msgspec.Struct, tag="refused", frozen=True, kw_only=True, array_like=True):
-    """Why there is no answer: ``state.moved``, ``state.unknown``, ``position.behind``."""
+    """Why there is no answer: ``state.moved``, ``state.unknown``, ``position.behind``..."""
 
     code: str
     text: str

@@ -223,6 +223,14 @@ class ServingSettings:
     rows: int = _setting(1000, "the most rows in one answer")
     answer_bytes: int = _setting(8 << 20, "the most bytes of rows in one answer")
     table_bytes: int = _setting(256 << 20, "the most memory for the rows of one table")
+    queries: int = _setting(4, "the most SQL queries that run at once; more wait for their turn")
+    query_time: timedelta = _setting(
+        timedelta(seconds=10), "how long one SQL query may take, its turn included"
+    )
+    query_rows: int = _setting(10_000, "the most rows in the answer of one SQL query")
+    query_bytes: int = _setting(
+        64 << 20, "the most memory for groups, joins and orders of one SQL query"
+    )
     wait_limit: timedelta = _setting(
         timedelta(seconds=10), "how long a question may wait for the offsets that it names"
     )

@@ -242,6 +242,11 @@ class Cut:
         """Return whether a scan gives the keys of a state by their length first."""
         return self._state(state).places(b"")[1]
 
+    @property
+    def closed(self) -> bool:
+        """Whether it answers no more."""
+        return self._closed
+
     def close(self) -> None:
         """Let go; what is asked afterwards is refused."""
         with self._lock:

@@ -17,6 +17,7 @@ _PROBLEMS = {
     "403": "no role of the caller may use it",
     "404": "there is no such thing here",
     "405": "another method",
+    "406": "no answer of a type that is accepted",
     "408": "the body did not come",
     "410": "the ticket has expired",
     "413": "too large, or too many",

@@ -11,8 +11,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from penstock.core.graph.data import Table
+from penstock.serving.http.asked import text_of_key
 from penstock.serving.http.problems import Problem
-from penstock.serving.lookups.asked import text_of_key
 from penstock.serving.tables.changes import Change, Listening, mark
 from penstock.serving.tables.view import TableView
 

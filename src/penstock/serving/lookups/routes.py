@@ -18,10 +18,7 @@ from penstock.core.graph.parts import Service
 from penstock.core.records.codec import JsonCodec
 from penstock.core.settings.settings import ServingSettings
 from penstock.errors import DataError
-from penstock.serving.http.bodies import JSON
-from penstock.serving.http.problems import Problem
-from penstock.serving.http.rights import require_right
-from penstock.serving.lookups.asked import (
+from penstock.serving.http.asked import (
     Freshness,
     Range,
     lists,
@@ -30,6 +27,9 @@ from penstock.serving.lookups.asked import (
     read_range,
     text_of_key,
 )
+from penstock.serving.http.bodies import JSON
+from penstock.serving.http.problems import Problem
+from penstock.serving.http.rights import require_right
 from penstock.serving.lookups.push import ChangeStream, Subscribed
 from penstock.serving.tables.changes import read_mark
 from penstock.serving.tables.shown import Shown

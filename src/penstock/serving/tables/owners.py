@@ -80,6 +80,10 @@ class Owners:
         TransientError ``state.moving``: nobody has it now. ``position.behind``: it is not there
         yet. ConfigurationError: the worker has another secret, or no such state.
         """
+        return (await self.ask_where(service, question))[1]
+
+    async def ask_where(self, service: Service, question: Question) -> tuple[str, Rows]:
+        """Return the answer of whoever owns the question's task, and where they are."""
         payload, why = encode_question(question), ""
         for attempt in range(_ATTEMPTS):
             if attempt:
@@ -98,13 +102,23 @@ class Owners:
                 why = error.message
                 continue
             if isinstance(answer, Rows):
-                return answer
+                return address, answer
             if answer.code not in _MOVED:
                 raise _refusal(answer)
             why = answer.text
         raise TransientError(
             f"the state of {service.name} is moving: {why}", code="state.moving", hint="ask again"
         )
+
+    async def ask_at(self, address: str, question: Question) -> Rows:
+        """Return the answer of one worker: about what it holds for us, which nobody else has.
+
+        TransientError where it has it no more.
+        """
+        answer = await self._asked(address, encode_question(question), question.wait_seconds)
+        if isinstance(answer, Rows):
+            return answer
+        raise _refusal(answer)
 
     async def aclose(self) -> None:
         """Hang up everywhere."""

@@ -7,7 +7,7 @@ seen one by one. The states of services are read in cuts, which show whole commi
 import bisect
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from time import monotonic
@@ -122,6 +122,24 @@ class TableView:
     def get(self, key: bytes) -> bytes | None:
         """Return the row of a key, None where there is none."""
         return self._rows.get(key)
+
+    def cut(
+        self, *, keys: Iterable[bytes] | None = None, start: bytes = b"", end: bytes | None = None
+    ) -> tuple[dict[int, int], list[bytes]]:
+        """Return positions and the rows as they are there: of some keys, or of a range."""
+        with self._lock:
+            positions = dict(self._positions)
+            if keys is not None:
+                found = (self._rows.get(key) for key in keys)
+                return positions, [value for value in found if value is not None]
+            if not start and end is None:
+                return positions, list(self._rows.values())
+
+            def beyond(key: bytes) -> bool:
+                return end is not None and key >= end
+
+            page = self._page(start, lambda _: True, beyond, len(self._rows) + 1, self._most)
+            return positions, [value for _, value in page.rows]
 
     def page(self, *, prefix: bytes, start: bytes, end: bytes | None, rows: int, size: int) -> Page:
         """Return the rows of keys in their order, from ``start`` on, as many as fit."""

@@ -1,0 +1,200 @@
+"""Reads what a query needs of a relation, as it stands at one moment: of a state, of each task.
+
+Only the keys, or the range of keys, that the query leaves are asked for. Rows come as they are
+taken; what a worker holds for us is let go in the end.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+from penstock.core.asking.questions import More, Pick, Positions, Rows, Scan
+from penstock.core.sql.access import Access
+from penstock.errors import DataError, PenstockError, TransientError
+from penstock.serving.relations.catalog import StateRelation, TableRelation
+from penstock.serving.tables.owners import Owners
+from penstock.serving.tables.view import TableView
+
+__all__ = ["Opened", "Wanted", "open_state", "open_table"]
+
+_PAGE_ROWS = 5000
+_FIRST_BYTES = 8 << 20
+"""The most bytes of the first pages of all tasks together."""
+_LEAST_BYTES, _MOST_BYTES = 64 << 10, 2 << 20
+_PAGE_SECONDS = 30.0
+_LOOK_SECONDS = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What of a relation is wanted, and what must be in it: ``at_least`` is waited for."""
+
+    access: Access
+    at_least: Positions
+    wait_seconds: float
+
+
+@dataclass(slots=True, eq=False)
+class Opened:
+    """A relation that is being read: where it stands, and its rows, once, from any thread."""
+
+    positions: Positions
+    stale_seconds: float | None
+    rows: Iterator[Any]
+    left_out: int = 0
+    """How many rows were left out so far: they cannot be read."""
+    ends: list[Callable[[], Any]] = field(default_factory=list)
+
+    async def close(self) -> None:
+        """Let go of what is held for it."""
+        for end in self.ends:
+            with suppress(PenstockError):
+                await end()
+
+
+async def open_table(relation: TableRelation, view: TableView, wanted: Wanted) -> Opened:
+    """Read a table; TransientError where it is not ready, or not there yet."""
+    topic = relation.table.topic.name
+    offsets = wanted.at_least.get(topic, {})
+    deadline = monotonic() + wanted.wait_seconds
+    while True:
+        if view.trouble:
+            raise TransientError(f"{relation.name}: {view.trouble}", code="table.unready")
+        at = view.positions
+        if all(at.get(number, 0) > offset for number, offset in offsets.items()):
+            break
+        if monotonic() >= deadline:
+            raise TransientError(f"{relation.name} is not there yet", code="position.behind")
+        await asyncio.sleep(_LOOK_SECONDS)
+    access, stale = wanted.access, view.stale_seconds
+    positions, values = await asyncio.to_thread(
+        view.cut, keys=access.keys, start=access.start, end=access.end
+    )
+    opened = Opened({topic: positions}, stale, iter(()))
+    opened.rows = _read(
+        opened, ((value,) for value in values), lambda value: (relation.read(value),)
+    )
+    return opened
+
+
+async def open_state(relation: StateRelation, owners: Owners, wanted: Wanted) -> Opened:
+    """Read a state, of all tasks that have what is wanted; TransientError where one is moving."""
+    reading = _StateReading(relation, owners, wanted)
+    pages = await reading.begin()
+    positions: Positions = {}
+    for _, page in pages:
+        for topic, offsets in page.positions.items():
+            positions.setdefault(topic, {}).update(offsets)
+    ages = [page.stale_seconds for _, page in pages]
+    known = [age for age in ages if age is not None]
+    stale = None if len(known) < len(ages) else max(known, default=0.0)
+    opened = Opened(positions, stale, iter(()), ends=[reading.end])
+    opened.rows = _read(opened, reading.rows(), relation.shape.rows)
+    return opened
+
+
+class _StateReading:
+    """The pages of a state's tasks: the first of each at once, the others as rows are taken."""
+
+    def __init__(self, relation: StateRelation, owners: Owners, wanted: Wanted) -> None:
+        self._relation = relation
+        self._owners = owners
+        self._wanted = wanted
+        self._loop = asyncio.get_running_loop()
+        self._pages: list[tuple[str, Rows]] = []
+        self._tasks: list[int] = []
+
+    async def begin(self) -> list[tuple[str, Rows]]:
+        """Ask every task for its first page."""
+        service, keys = self._relation.service, self._wanted.access.keys
+        questions: list[Pick | Scan] = []
+        if keys is None:
+            self._tasks = list(await self._owners.tasks(service))
+            size = _FIRST_BYTES // max(1, len(self._tasks))
+            questions += [self._scan(task, max(_LEAST_BYTES, size)) for task in self._tasks]
+        else:
+            by_task: dict[int, list[bytes]] = {}
+            for key in keys:
+                by_task.setdefault(await self._owners.task_of(service, key), []).append(key)
+            self._tasks = list(by_task)
+            questions += [self._pick(task, some) for task, some in by_task.items()]
+        found = await asyncio.gather(
+            *(self._owners.ask_where(service, each) for each in questions), return_exceptions=True
+        )
+        self._pages = [each if isinstance(each, tuple) else ("", _NOTHING) for each in found]
+        for each in found:
+            if isinstance(each, BaseException):
+                await self.end()
+                raise each
+        return list(self._pages)
+
+    def rows(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield keys with their values; another thread than the loop's asks for further pages."""
+        for at, task in enumerate(self._tasks):
+            while True:
+                address, page = self._pages[at]
+                yield from page.rows
+                if not page.scan:
+                    break
+                asked = asyncio.run_coroutine_threadsafe(
+                    self._more(address, task, page), self._loop
+                )
+                self._pages[at] = address, asked.result(_PAGE_SECONDS)
+
+    async def end(self) -> None:
+        """Let go of the scans that are held."""
+        for task, (address, page) in zip(self._tasks, self._pages, strict=True):
+            if page.scan:
+                with suppress(PenstockError):
+                    await self._owners.ask_at(address, self._next(task, page, rows=0))
+
+    async def _more(self, address: str, task: int, page: Rows) -> Rows:
+        return await self._owners.ask_at(address, self._next(task, page, rows=_PAGE_ROWS))
+
+    def _next(self, task: int, page: Rows, *, rows: int) -> More:
+        service, state = self._relation.service.name, self._relation.spec.name
+        return More(
+            service=service, task=task, state=state, scan=page.scan, rows=rows, size=_MOST_BYTES
+        )
+
+    def _scan(self, task: int, size: int) -> Scan:
+        access = self._wanted.access
+        return Scan(
+            **self._of(task),
+            start=access.start,
+            end=access.end,
+            rows=_PAGE_ROWS,
+            size=min(size, _MOST_BYTES),
+            hold=True,
+        )
+
+    def _pick(self, task: int, keys: list[bytes]) -> Pick:
+        return Pick(**self._of(task), keys=keys)
+
+    def _of(self, task: int) -> dict[str, Any]:
+        return {
+            "service": self._relation.service.name,
+            "task": task,
+            "state": self._relation.spec.name,
+            "at_least": self._wanted.at_least,
+            "wait_seconds": self._wanted.wait_seconds,
+        }
+
+
+_NOTHING = Rows(rows=[], positions={}, stale_seconds=0.0)
+
+
+def _read(
+    opened: Opened, rows: Iterable[tuple[Any, ...]], read: Callable[..., Iterable[Any]]
+) -> Iterator[Any]:
+    """Yield rows as their types say; those that cannot be read are counted."""
+    for row in rows:
+        try:
+            found = read(*row)
+        except DataError:
+            opened.left_out += 1
+            continue
+        yield from found

@@ -1,0 +1,275 @@
+"""SQL over the tables and states that a gateway shows."""
+
+# ruff: noqa: S608 - the texts of queries are what is tested
+
+import hashlib
+import io
+import json
+import threading
+import time
+from datetime import datetime
+from typing import Literal
+from urllib.parse import quote
+
+import pytest
+
+from penstock import App, State, record
+from penstock.backbone.topics.topics import Topics
+from penstock.core.rules.check import verified
+from penstock.state import ListState, MapState
+
+from .serving_site import open_door, until, working
+
+PARTITIONS = 3
+
+
+@record(key="word")
+class Word:
+    word: str
+    length: int = 0
+
+
+@record(key="word")
+class Count:
+    word: str
+    count: int
+    at: datetime | None = None
+    kind: Literal["short", "long"] = "short"
+
+
+@record(key="word")
+class Origin:
+    word: str
+    language: str
+
+
+def declared(kafka, name):
+    app = App(name)
+    words = app.stream(f"{name}.words", Word, partitions=PARTITIONS)
+    counts = app.table(f"{name}.counts", Count, partitions=PARTITIONS)
+    origins = app.table(f"{name}.origins", Origin, partitions=PARTITIONS)
+    asked = app.stream(f"{name}.origins-in", Origin, partitions=PARTITIONS)
+
+    @app.service(reads=asked, writes=origins)
+    def keep(origin: Origin) -> Origin:
+        return origin
+
+    @app.service(reads=words, writes=counts)
+    def count(  # noqa: PLR0917 - a state of each kind
+        word: Word,
+        total: State[int],
+        lengths: MapState[int, int],
+        recent: ListState[int],
+        last: State[Word],
+        odd: State[tuple[int, str]],
+    ) -> Count:
+        value = total.get(0) + 1
+        total.set(value)
+        lengths[word.length] = lengths.get(word.length, 0) + 1
+        recent.set([*recent, value][-2:])
+        last.set(word)
+        odd.set((value, word.word))
+        return Count(word.word, value)
+
+    app.gateway(
+        "door",
+        takes=(words, asked),
+        shows=(counts, origins, count),
+        roles={"counter": (counts,), "all": (words, asked, counts, origins, count)},
+    )
+    graph = verified(app.graph)
+    Topics(kafka).declare(graph.topics())
+    return graph
+
+
+TOKENS = """
+[callers.all]
+sha256 = "{all}"
+roles = ["all"]
+[callers.counter]
+sha256 = "{counter}"
+roles = ["counter"]
+"""
+
+
+@pytest.fixture(scope="module", params=["memory", "disk"])
+def shop(request, kafka, tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    name = f"sql{time.time_ns()}"
+    graph = declared(kafka, name)
+    tokens = home / "tokens.toml"
+    digests = {who: hashlib.sha256(who.encode()).hexdigest() for who in ("all", "counter")}
+    tokens.write_text(TOKENS.format(**digests))
+    options = {"tokens_file": str(tokens), "query_rows": 500, "query_bytes": 300_000}
+    with (
+        working(graph, kafka, home, state=request.param),
+        working(graph, kafka, home, "keep"),
+        open_door(graph, kafka, home, **options) as door,
+    ):
+        door.token, door.app = "all", name
+        words = [f"w{number % 100:03}" for number in range(300)]
+        body = [{"word": word, "length": number % 3} for number, word in enumerate(words)]
+        stands = door.post(f"{name}.words", body).json["records"]
+        ends = {each["partition"]: each["offset"] for each in stands}
+        door.own = ",".join(f"{name}.words:{number}:{end}" for number, end in ends.items())
+        origins = [{"word": f"w{number:03}", "language": "en"} for number in range(0, 100, 10)]
+        assert door.post(f"{name}.origins-in", origins).status == 201
+        until(lambda: door.get("/v1/states/count/total/values").status == 200, "workers own it")
+        until(lambda: rows(door, f"select count(*) as n from {name}.origins") == [{"n": 10}], "in")
+        until(
+            lambda: rows(door, f"select sum(count) as n from {name}.counts") == [{"n": 300}],
+            "every word is counted",
+        )
+        yield door
+
+
+def asked(door, text, query="", **headers):
+    return door.request("POST", f"/v1/sql{query}", {"query": text}, **headers)
+
+
+def rows(door, text, query=""):
+    answer = asked(door, text, query)
+    return answer.json["rows"] if answer.status == 200 else None
+
+
+def test_a_query_joins_groups_and_orders_tables_and_states(shop):
+    text = (
+        f"select o.language, count(*) as words, sum(t.value) as n"
+        f" from count.total t join {shop.app}.origins o on t.word = o.word group by o.language"
+    )
+    answer = asked(shop, text, f"?at_least={shop.own}").json
+    assert answer["rows"] == [{"language": "en", "words": 10, "n": 30}]
+    assert [each["name"] for each in answer["columns"]] == ["language", "words", "n"]
+    assert answer["more"] is False
+    state = answer["relations"]["count.total"]
+    assert sum(state["positions"][f"{shop.app}.words"].values()) >= 300
+    table = answer["relations"][f"{shop.app}.origins"]
+    assert list(table["positions"]) == [f"{shop.app}.origins"]
+    text = f"select word, count from {shop.app}.counts where word >= 'w098' order by word desc"
+    found = shop.get(f"/v1/sql?query={quote(text)}").json
+    assert found["rows"] == [{"word": "w099", "count": 3}, {"word": "w098", "count": 3}]
+
+
+def test_states_of_every_kind_are_relations(shop):
+    def one(text):
+        return rows(shop, text, f"?at_least={shop.own}")
+
+    picked = "from count.total where word in ('w001', 'w002') order by word"
+    assert one(f"select word, value {picked}") == [
+        {"word": "w001", "value": 3},
+        {"word": "w002", "value": 3},
+    ]
+    assert one("select entry, value from count.lengths where word = 'w003' order by entry") == [
+        {"entry": 0, "value": 1},
+        {"entry": 1, "value": 1},
+        {"entry": 2, "value": 1},
+    ]
+    assert one("select value, value[1] as last from count.recent where word = 'w004'") == [
+        {"value": [2, 3], "last": 3}
+    ]
+    text = "select value.word as w, count(*) as n from count.last where word < 'w002' group by 1"
+    assert sorted(row["w"] for row in one(text)) == ["w000", "w001"]
+    assert one("select value from count.odd where word = 'w005'") == [{"value": '[3,"w005"]'}]
+
+
+def test_a_scan_over_many_pages_shows_what_one_commit_left(shop, monkeypatch):
+    from penstock.serving.relations import reading
+
+    monkeypatch.setattr(reading, "_PAGE_ROWS", 7)
+    text = "select count(*) as n, sum(value) as s from count.total where word like 'w%'"
+    stop = threading.Event()
+
+    def write():
+        while not stop.is_set():
+            shop.post(f"{shop.app}.words", [{"word": f"x{n}"} for n in range(50)])
+
+    writing = threading.Thread(target=write)
+    writing.start()
+    try:
+        for _ in range(5):
+            assert rows(shop, text) == [{"n": 100, "s": 300}]
+            every = asked(shop, "select sum(value) as n from count.total").json
+            positions = every["relations"]["count.total"]["positions"][f"{shop.app}.words"]
+            assert every["rows"] == [{"n": sum(positions.values())}]
+    finally:
+        stop.set()
+        writing.join()
+
+
+def test_an_answer_has_at_most_so_many_rows_and_says_that_there_are_more(shop):
+    table = f"{shop.app}.counts"
+    answer = asked(
+        shop, f"select a.word, b.word as other from {table} a join {table} b on a.kind = b.kind"
+    ).json
+    assert (len(answer["rows"]), answer["more"]) == (500, True)
+
+
+def test_lines_and_arrow_have_the_same_rows(shop):
+    text = f"select word, count, kind, at from {shop.app}.counts where word < 'w003' order by word"
+    plain = asked(shop, text).json
+    lines = asked(shop, text, Accept="application/x-ndjson").body.splitlines()
+    told, *listed = [json.loads(line) for line in lines]
+    assert listed == plain["rows"]
+    assert told["columns"] == plain["columns"]
+    pyarrow = pytest.importorskip("pyarrow")
+    answer = asked(shop, text, Accept="application/vnd.apache.arrow.stream")
+    table = pyarrow.ipc.open_stream(io.BytesIO(answer.body)).read_all()
+    assert table.to_pylist() == plain["rows"]
+    assert json.loads(table.schema.metadata[b"penstock"])["more"] is False
+    whole = asked(
+        shop,
+        "select word, value from count.lengths where word = 'w003'",
+        Accept="application/vnd.apache.arrow.stream",
+    )
+    assert pyarrow.ipc.open_stream(io.BytesIO(whole.body)).read_all().num_rows == 3
+
+
+BIG = "select a.word from {t} a join {t} b on a.kind = b.kind group by a.word, b.word"
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "code", "place"),
+    [
+        ("select word frm {t}", 400, "query.syntax", 17),
+        ("select nothing from {t}", 400, "query.unknown-column", 8),
+        ("select word from nowhere", 400, "query.unknown-relation", 18),
+        ("delete from {t}", 400, "query.syntax", 1),
+        ("select word from {t}; drop table x", 400, None, None),
+        ("select sum(word) as s from {t}", 400, "expression.type", 8),
+        ("", 400, None, None),
+        (BIG, 422, "query.memory", None),
+    ],
+)
+def test_a_bad_query_is_refused_with_the_place_of_the_mistake(shop, text, status, code, place):
+    answer = asked(shop, text.format(t=f"{shop.app}.counts"))
+    assert answer.status == status, answer.body
+    if code is not None:
+        assert answer.json["code"] == code
+    if place is not None:
+        assert answer.json["errors"][0]["column"] == place
+
+
+def test_what_surrounds_a_query_is_checked_too(shop):
+    text = f"select word from {shop.app}.counts limit 1"
+    assert asked(shop, text, "?at_least=elsewhere:0:1").json["code"] == "query.value"
+    far = f"?at_least={shop.app}.counts:0:99999999&wait=20ms"
+    behind = asked(shop, text, far)
+    assert (behind.status, behind.json["code"]) == (503, "position.behind")
+    assert asked(shop, text, Accept="text/html").status == 406
+    assert shop.request("POST", "/v1/sql", b"[]").json["code"] == "query.body"
+    assert shop.request("POST", "/v1/sql", {"query": text, "x": 1}).json["code"] == "query.body"
+    assert shop.get("/v1/sql").status == 400
+
+
+def test_roles_apply_to_each_table_and_state_before_anything_is_told_of_them(shop):
+    def told(text):
+        return asked(shop, text, Authorization="Bearer counter")
+
+    assert told(f"select word from {shop.app}.counts limit 1").status == 200
+    for text in (
+        f"select nothing from {shop.app}.origins",
+        "select value from count.total",
+        f"select a.word from {shop.app}.counts a join count.total b on a.word = b.word",
+    ):
+        answer = told(text)
+        assert (answer.status, answer.json["code"]) == (403, "caller.not-allowed"), text
