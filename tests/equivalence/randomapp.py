@@ -7,10 +7,13 @@ in a span of event time, and one that goes by the clock never tries again.
 """
 
 import asyncio
+import json
 import random
+import runpy
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Annotated, Any
 
 from penstock import (
@@ -28,14 +31,13 @@ from penstock import (
     send,
     ttl,
 )
-from penstock.aggregates import count, total
 from penstock.state import ListState, MapState
 from penstock.tables import Change
-from penstock.windows import fixed
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 EPOCH_OF_SIGNS = datetime(1970, 1, 1, tzinfo=UTC)
 KEYS = "abcdefgh"
+OFTEN = ("pair", "chain", "spread", "heard")
 SPAN = 20_000
 """Milliseconds of event time that a service of two streams adds up."""
 DISORDER = 5_000
@@ -58,6 +60,11 @@ class Told:
 class Row:
     key: str
     value: int
+
+
+KINDS: dict[str, Any] = runpy.run_path(
+    str(Path(__file__).parent / "kinds.py"), init_globals={"Sign": Sign, "Told": Told}
+)["KINDS"]
 
 
 @dataclass
@@ -87,11 +94,8 @@ class Plan:
     @classmethod
     def draw(cls, seed: int, **given: Any) -> "Plan":
         chance = random.Random(f"plan {seed}")
-        parts = {"fold"} | {
-            each for each in ("pair", "chain", "windows", "spread") if chance.random() < 0.5
-        }
-        others = random.Random(f"operators {seed}")
-        parts |= {each for each in ("once", "picked", "heard") if others.random() < 0.5}
+        parts = {"fold"} | {each for each in OFTEN if chance.random() < 0.5}
+        parts |= {each for each in sorted(KINDS) if chance.random() < 0.35}
         drawn: dict[str, Any] = {
             "partitions": chance.randint(1, 3),
             "clocked": chance.random() < 0.5,
@@ -160,7 +164,8 @@ class Fold:
         if timer.name == "silent" and timer.payload[0] % 2:
             timers.set("again", at=timer.due_at + timedelta(seconds=4))
             recent.clear()
-        if timer.name == "again" and timer.now_at < probe.away_until:
+        away = timer.name == "again" or seen.get(0) % 3 == 1
+        if away and timer.now_at < probe.away_until:
             raise OSError("away for a moment")
         if timer.name == "past" and seen.get(0) % 5 == 4:
             raise ValueError("unlucky")
@@ -222,22 +227,37 @@ class RandomApp:
         }
         self.told = self.app.stream(f"{name}.told", Told, partitions=plan.partitions)
         self.outputs: list[Any] = [self.told]
+        self.unordered: set[str] = set()
+        """What comes in no certain order."""
+        self.latest: set[str] = set()
+        """Tables of which only the latest rows are certain."""
         self._fold()
-        for part in ("pair", "chain", "windows", "spread", "once", "picked", "heard"):
+        for part in OFTEN:
             if part in plan.parts:
                 getattr(self, f"_{part}")()
+        for kind, add in KINDS.items():
+            if kind in plan.parts:
+                add(self, kind)
 
     @property
     def services(self) -> list[str]:
         return [part.name for part in self.app.graph.parts]
 
-    def _stream(self, label: str) -> Any:
+    def declare(self, data: str, label: str, value: Any) -> None:
+        """Declare what is computed on services: a stream or a table."""
+        name, partitions = f"{self.app.graph.app}.{label}", self.plan.partitions
+        made = getattr(self.app, data)(name, value, on="services", partitions=partitions)
+        self.outputs.append(made)
+
+    def stream(self, label: str) -> Any:
+        """Declare a stream to write to."""
         self.outputs.append(
             self.app.stream(f"{self.app.graph.app}.{label}", Told, partitions=self.plan.partitions)
         )
         return self.outputs[-1]
 
-    def _errors(self) -> Any:
+    def errors(self) -> Any:
+        """Return what is done about calls that fail."""
         if self.plan.clocked:
             return on_error()
         first, longest = self.plan.waits
@@ -255,7 +275,7 @@ class RandomApp:
 
     def _pair(self) -> None:
         """Two streams: what lies in a span of event time, told when both are past it."""
-        probe, out = self.probe, self._stream("paired")
+        probe, out = self.probe, self.stream("paired")
 
         def add(sign: Sign, sums: MapState[int, int], timers: Timers) -> None:
             probe.hit("call")
@@ -304,7 +324,7 @@ class RandomApp:
             digest.set((digest.get(0) * 31 + sum(told.text.encode())) % 1_000_003)
             return Told(told.key, str(digest.get()))
 
-        self._add("chain", chain, reads=self.told, writes=self._stream("chained"))
+        self._add("chain", chain, reads=self.told, writes=self.stream("chained"))
 
     def _spread(self) -> None:
         """No state: each partition of each stream goes its own way."""
@@ -316,20 +336,7 @@ class RandomApp:
                 probe.hit("call")
                 yield Told(f"{side} {sign.key} {sign.at}", f"{sign.number} {each}")
 
-        self._add("spread", spread, reads=tuple(self.inputs.values()), writes=self._stream("wide"))
-
-    def _once(self) -> None:
-        """Each number of a key once within a span, of one stream."""
-        self._derived("once", self.inputs["left"].deduplicate(by="number", within="30s"))
-
-    def _picked(self) -> None:
-        """Some records of one stream, as others."""
-        picked = self.inputs["right"].where("number % 3 <> 1")
-        self._derived("picked", picked.select(key="key", at="at", text="cast(number as string)"))
-
-    def _derived(self, label: str, operator: Any) -> None:
-        name, partitions = f"{self.app.graph.app}.{label}", self.plan.partitions
-        self.outputs.append(self.app.stream(name, operator, on="services", partitions=partitions))
+        self._add("spread", spread, reads=tuple(self.inputs.values()), writes=self.stream("wide"))
 
     def _heard(self) -> None:
         """What became of rows, and what they were before."""
@@ -342,18 +349,15 @@ class RandomApp:
                 raise ValueError("unlucky")
             return Told(change.key, f"{changes.get()} {change.before} {change.now}")
 
-        self._add("heard", hear, reads=self.rows, writes=self._stream("heard_of"))
-
-    def _windows(self) -> None:
-        right = self.inputs["right"]
-        windows = right.window(fixed("20s"), by="key").aggregate(n=count(), total=total("number"))
-        panes = self.app.stream(
-            f"{self.app.graph.app}.panes", windows, on="services", partitions=self.plan.partitions
-        )
-        self.outputs.append(panes)
+        self._add("heard", hear, reads=self.rows, writes=self.stream("heard_of"))
 
     def _add(self, name: str, subject: Any, **options: Any) -> None:
-        self.app.service(name=name, errors=self._errors(), **options)(subject)
+        self.app.service(name=name, errors=self.errors(), **options)(subject)
+
+
+def _timeless(row: bytes | None) -> Any:
+    """Return a row without when it was computed: its inputs have no time but that of writing."""
+    return None if row is None else {k: v for k, v in json.loads(row).items() if k != "at"}
 
 
 def shown(made: RandomApp, records: Callable[[str], Iterable[Any]]) -> dict[str, Any]:
@@ -363,9 +367,15 @@ def shown(made: RandomApp, records: Callable[[str], Iterable[Any]]) -> dict[str,
     """
     found: dict[str, Any] = {}
     for topic in [data.topic.name for data in made.outputs]:
+        label = topic.rpartition(".")[2]
         for raw in records(topic):
             place = f"{topic}[{raw.partition()}] {raw.key()!r}"
+            if label in made.latest:
+                found[place] = _timeless(raw.value())
+                continue
             found.setdefault(place, []).append((raw.value(), tuple(raw.headers() or ())))
+            if label in made.unordered:
+                found[place].sort(key=repr)
     inputs = {data.topic.name for data in made.inputs.values()}
     for raw in records(made.app.graph.dead_letters.name):
         headers = {name: value for name, value in raw.headers() or () if name != "penstock.at"}

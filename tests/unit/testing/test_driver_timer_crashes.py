@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from penstock import App, EventTime, State, Timer, Timers, record, ttl
+from penstock import App, EventTime, State, Timer, Timers, on_error, record, retry, ttl
 from penstock.state import ListState, MapState
 from penstock.testing import Driver
 from penstock.testing.clock import START_AT
@@ -188,3 +188,40 @@ def test_what_a_service_tells_does_not_depend_on_crashes(partitions, steps):
     for name in ("seen", "recent", "by_value", "fresh"):
         for key in "abc":
             assert hurt.state(Watch, key, name=name) == calm.state(Watch, key, name=name)
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+def test_a_timer_that_a_crash_interrupted_goes_off_before_the_next_record_moves_time(awaited):
+    late, failures = App("late"), [OSError("away"), OSError("away")]
+    events = late.stream("events", Reading, partitions=1)
+    fired = late.stream("fired", Told, partitions=1)
+
+    def tell(timer: Timer) -> Told:
+        if failures:
+            raise failures.pop()
+        return Told(timer.key, f"{timer.event_time_at:%H:%M}")
+
+    class Tell:
+        def process(self, event: Reading, timers: Timers) -> None:
+            timers.set("overdue", at=event.at - timedelta(minutes=1))
+
+        def on_timer(self, timer: Timer) -> Told:
+            return tell(timer)
+
+    class TellAwaited:
+        async def process(self, event: Reading, timers: Timers) -> None:
+            timers.set("overdue", at=event.at - timedelta(minutes=1))
+
+        async def on_timer(self, timer: Timer) -> Told:
+            return tell(timer)
+
+    errors = on_error(process=retry(3, first="1m", longest="1m"))
+    kind = TellAwaited if awaited else Tell
+    late.service(reads=events, writes=fired, name="tell", errors=errors)(kind)
+    driver = Driver(late)
+    driver.pipe(events, reading("a", 0, 1))  # its timer fails, and waits to be tried again
+    driver.crash()
+    driver.restart()
+    driver.pipe(events, reading("b", 30, 1))  # it fails again
+    driver.advance_clock("1m")
+    assert [each.text for each in driver.read(fired)] == ["00:00", "00:30"]

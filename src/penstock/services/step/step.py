@@ -105,7 +105,7 @@ class Step:
         self._calls = self._bound(self._here)
         self._held_until: datetime | None = None
         self._left = False
-        """Whether the time was up behind a timer, or behind what has made one due."""
+        """Whether timers were left that are due: before the time was up, or before a restart."""
         self._number = 0
         self._rounds = rounds_of(graph, service)
         self.deadline = inf
@@ -132,6 +132,7 @@ class Step:
     def open(self, number: int) -> None:
         """Begin: the state of this partition number is restored; call the user's ``open``."""
         self._number = number
+        self._left = self._has_due_event()
         if self._calls.open is not None:
             try:
                 self._done(self._calls.open(Opening(self._service.name, number)))
@@ -380,7 +381,7 @@ class Step:
         if self._held_until is None or self._waits_for_timer(send) is None:
             if left and not self._left:  # those that an earlier record has made due come first
                 self._fire("event", self._event_time.micros, send)
-            if not self._left:
+            if not self._left and self._held_until is None:
                 self._here.happened = self._event_time.see(topic, record)
                 self._fire("event", self._event_time.micros, send)
         if self._held_until is not None:
