@@ -203,9 +203,10 @@ class Task:
             return 0
         if self._order is not None:
             self._unordered = True
-            if not self._order.put(partition, records):
+            taken = self._order.put(partition, records)
+            if taken < len(records):
                 self.holds[partition] = self._clock() + _FULL  # read on when some are handled
-            return len(records)
+            return taken
         return self._run(partition, records, deadline)
 
     def next_offset(self, partition: Partition) -> int:
@@ -279,8 +280,11 @@ class Task:
         now_at = self._clock()
         over = [partition for partition, until in self.holds.items() if until <= now_at]
         for partition in over:
-            del self.holds[partition]
-        return over
+            if self._order is not None and self._order.full(partition):
+                self.holds[partition] = now_at + _FULL
+            else:
+                del self.holds[partition]
+        return [partition for partition in over if partition not in self.holds]
 
     def tick(self, *, deadline: float = inf) -> bool:
         """Do what the clock has made due; return whether there is something new to commit.
@@ -430,11 +434,14 @@ class Task:
         handled = False
         while (found := order.take(micros(self._clock()))) is not None:
             partition, records = found
-            self.holds.pop(partition, None)  # it was full
+            # What is there can be handled while reading on has to wait.
+            unread_until = self.holds.pop(partition, None)
             self._run(partition, records, deadline)
             handled = True
             if partition in self.holds:
                 order.go_back(partition, self.positions[partition])
+            elif unread_until is not None:
+                self.holds[partition] = unread_until
             if monotonic() >= deadline:
                 return True
         self._unordered = False

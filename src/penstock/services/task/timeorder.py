@@ -55,21 +55,25 @@ class TimeOrder:
         """Return whether records of a partition wait."""
         return bool(self._queues[partition])
 
-    def put(self, partition: Partition, records: Sequence[RawRecord]) -> bool:
-        """Let records wait; return whether all could."""
+    def full(self, partition: Partition) -> bool:
+        """Return whether reading on is not worth it: too many records of a partition wait."""
+        return len(self._queues[partition]) > MOST_WAITING // 2
+
+    def put(self, partition: Partition, records: Sequence[RawRecord]) -> int:
+        """Let records wait; return how many of them could, those that came before included."""
         queue, time_of = self._queues[partition], self._times[partition[0]]
         expected = self._next[partition]
         if not queue:
             self._since = None
-        for raw in records:
+        for number, raw in enumerate(records):
             offset = raw.offset() or 0
             if offset < expected:
                 continue
             if len(queue) >= MOST_WAITING:
-                return False
+                return number
             queue.append((time_of(raw), raw))
             self._next[partition] = offset + 1
-        return True
+        return len(records)
 
     def go_back(self, partition: Partition, offset: int) -> None:
         """Let no record of a partition wait any more: they come again from an offset on."""

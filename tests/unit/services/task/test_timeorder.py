@@ -75,8 +75,9 @@ def test_a_partition_at_its_end_is_waited_for_as_long_as_was_declared():
 def test_what_came_before_is_not_taken_twice_and_what_is_too_much_comes_again():
     bench = Bench()
     many = [record(A, offset, offset) for offset in range(MOST_WAITING + 5)]
-    assert bench.order.put(A, many[:10])
-    assert not bench.order.put(A, many[5:])
+    assert bench.order.put(A, many[:10]) == 10
+    assert bench.order.put(A, many[5:]) == MOST_WAITING - 5
+    assert bench.order.full(A)
     assert bench.order.next_offset(A) == MOST_WAITING
     assert len(bench.taken()) == MOST_WAITING
     assert bench.order.put(A, many[MOST_WAITING:])

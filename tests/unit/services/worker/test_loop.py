@@ -6,14 +6,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import monotonic
 
+import msgspec
 import pytest
 
-from penstock import App, State, record
+from penstock import App, State, by_event_time, record
 from penstock.backbone.client.connection import Connection
 from penstock.backbone.site import Site
 from penstock.core.settings.settings import KafkaSettings, ServiceSettings, Settings
 from penstock.errors import FencedError, TransientError
 from penstock.machine.places import Places
+from penstock.services.task import timeorder
 from penstock.services.task.disk import Disk
 from penstock.services.task.factory import TaskFactory
 from penstock.services.task.following import Following
@@ -51,6 +53,22 @@ def count(word: Word, total: State[int]) -> Count:
     return Count(word.word, total.get(0))
 
 
+@record(key="word", time="at")
+class Timed:
+    word: str
+    at: datetime
+
+
+early = app.stream("early", Timed, partitions=1)
+late = app.stream("late", Timed, partitions=1)
+merged = app.stream("merged", Timed, partitions=1)
+
+
+@app.service(reads=by_event_time(early, late), writes=merged)
+def in_order(record: Timed) -> Timed:
+    return record
+
+
 class Now(Executor):
     """Runs what it was given at once."""
 
@@ -67,7 +85,7 @@ class FailingDelivery(MemoryDelivery):
     """A delivery that fails when it sends a word or commits, as often as told to."""
 
     def __init__(self, log, below):
-        super().__init__(log, group="demo.count", delivery="exactly_once")
+        super().__init__(log, group=below.group, delivery="exactly_once")
         self._below = below
 
     def send(self, topic, /, **record):
@@ -85,8 +103,9 @@ class FailingDelivery(MemoryDelivery):
 class FailingLog(MemoryServiceLog):
     """A log in memory whose deliveries fail when told to."""
 
-    def __init__(self, log):
-        super().__init__(app.graph, count, log)
+    def __init__(self, log, service):
+        super().__init__(app.graph, service, log)
+        self.group = f"demo.{service.name}"
         self.refused = []
         self.at_commit = []
 
@@ -97,9 +116,10 @@ class FailingLog(MemoryServiceLog):
 class Bench:
     """A worker's loop on a log in memory, without the worker around it."""
 
-    def __init__(self, *, timeout=timedelta(minutes=1), settings=None):
-        self.log = MemoryLog(app.graph.topics(), clock=lambda: NOW_AT)
-        self.below = FailingLog(self.log)
+    def __init__(self, *, timeout=timedelta(minutes=1), settings=None, service=count):
+        self.now_at = NOW_AT
+        self.log = MemoryLog(app.graph.topics(), clock=lambda: self.now_at)
+        self.below = FailingLog(self.log, service)
         settings = settings or ServiceSettings(commit_interval=timedelta())
         site = Site(
             settings=Settings(services=settings),
@@ -108,21 +128,21 @@ class Bench:
             stop=threading.Event(),
             report=lambda _: None,
         )
-        disk = Disk(app.graph, count, site, log=self.below)
-        factory = TaskFactory(app.graph, count, self.below, disk=disk)
+        disk = Disk(app.graph, service, site, log=self.below)
+        factory = TaskFactory(app.graph, service, self.below, disk=disk)
         self.work = Work(
-            group="demo.count",
+            group=self.below.group,
             assignment=Assignment(factory, settings=settings, executor=Now()),
             disk=disk,
             following=Following(self.below, {}),
             care=Care(timeout),
             poll_interval=PollInterval("count", settings.poll_interval),
-            activity=Activity("count"),
+            activity=Activity(service.name),
         )
         self.member = self.below.join(
             self.work.assignment.listener(), poll_interval=settings.poll_interval
         )
-        self.loop = Loop(self.work, self.member, service=count, settings=settings)
+        self.loop = Loop(self.work, self.member, service=service, settings=settings)
 
     def write(self, partition, *texts):
         for text in texts:
@@ -140,7 +160,7 @@ class Bench:
 
     @property
     def committed(self):
-        return self.log.committed("demo.count")
+        return self.log.committed(self.below.group)
 
 
 def counted(word, number):
@@ -269,3 +289,19 @@ def test_what_was_skipped_is_counted_and_committed(bench):
     assert bench.work.assignment.skipped.offsets == 2
     assert bench.committed[ZERO] == 3
     assert bench.counted == [counted("c", 1)]
+
+
+def test_a_backlog_is_merged_by_time_whole_however_much_of_one_stream_has_to_wait(monkeypatch):
+    monkeypatch.setattr(timeorder, "MOST_WAITING", 20)
+    bench = Bench(service=in_order)
+    for number in range(110):
+        topic = "late" if 5 <= number < 100 else "early"
+        at = (NOW_AT + timedelta(seconds=number)).isoformat()
+        value = b'{"word":"w","at":"%s"}' % at.encode()
+        bench.log.append(topic, key=b"w", value=value, partition=0)
+    deadline = monotonic() + 30
+    while sum(bench.committed.values()) < 110 and monotonic() < deadline:
+        bench.rounds(1)
+    found = [msgspec.json.decode(raw.value())["at"] for raw in bench.log.read(("merged", 0))]
+    assert len(found) == 110
+    assert found == sorted(found)
