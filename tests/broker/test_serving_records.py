@@ -14,7 +14,10 @@ from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
+import jwt
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ed25519
+from jwt.algorithms import OKPAlgorithm
 
 from penstock import App, record
 from penstock.backbone.log.reader import LogReader
@@ -298,7 +301,12 @@ def test_a_caller_has_exactly_the_rights_of_its_roles(kafka, tmp_path, caplog):
     digest = hashlib.sha256(b"secret-of-ann").hexdigest()
     tokens.write_text(f'[callers.ann]\nsha256 = "{digest}"\nroles = ["meter"]\n')
     body = {"device": "a", "celsius": 1}
-    with open_door(graph, kafka, tmp_path, tokens_file=str(tokens)) as door:
+    key = ed25519.Ed25519PrivateKey.generate()
+    keys = tmp_path / "jwks.json"
+    keys.write_text(json.dumps({"keys": [json.loads(OKPAlgorithm.to_jwk(key.public_key()))]}))
+    options = {"tokens_file": str(tokens), "jwks_file": str(keys), "jwt_audience": "door"}
+    claims = {"sub": "ben", "aud": "door", "exp": time.time() + 300, "roles": ["writer"]}
+    with open_door(graph, kafka, tmp_path, **options) as door:
         assert door.get("/v1/health").status == 200
         assert door.post(readings.name, body).status == 401
         assert door.get("/v1/openapi.json", Authorization="Bearer wrong").status == 401
@@ -307,7 +315,11 @@ def test_a_caller_has_exactly_the_rights_of_its_roles(kafka, tmp_path, caplog):
         assert door.get("/v1/openapi.json").json["security"] == [{"token": []}]
         refused = door.post(notes.name, {"text": "x"})
         assert (refused.status, refused.json["code"]) == (403, "caller.not-allowed")
+        door.token = jwt.encode(claims, key, "EdDSA")
+        assert door.post(notes.name, {"text": "x"}).status == 201
+        assert door.post(readings.name, body).status == 403
     audit = [each.getMessage() for each in caplog.records if each.name == "penstock.serving.audit"]
-    assert len(audit) == 3
-    assert "caller ann: caller.not-allowed" in audit[-1]
+    assert len(audit) == 4
+    assert "caller ann: caller.not-allowed" in audit[-2]
+    assert "caller jwt:ben: caller.not-allowed" in audit[-1]
     assert not any("secret" in line or "wrong" in line for line in audit)

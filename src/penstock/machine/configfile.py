@@ -249,6 +249,7 @@ def _anchored(settings: Settings, directory: Path) -> Settings:
         serving=replace(
             settings.serving,
             tokens_file=anchor(settings.serving.tokens_file),
+            jwks_file=anchor(settings.serving.jwks_file),
             tls_certificate_file=anchor(settings.serving.tls_certificate_file),
             tls_key_file=anchor(settings.serving.tls_key_file),
         ),

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -18,6 +19,7 @@ from penstock.serving.describe.openapi import openapi_document
 from penstock.serving.fixture import Trouble
 from penstock.serving.http.callers import Callers
 from penstock.serving.http.guard import Guard
+from penstock.serving.http.keys import TokenKeys, TokenRules
 from penstock.serving.http.protocol import ConnectionLimits, bounded_protocol
 from penstock.serving.http.sockets import SocketLimits, bounded_socket
 from penstock.serving.listening import address_of, listen, require_safe
@@ -56,7 +58,7 @@ def run_gateway(graph: Graph, name: str, site: Site) -> None:
     gateway = find_part(graph, name, Gateway)
     settings = site.settings.serving
     require_safe(settings)
-    callers = Callers(settings.tokens_file)
+    callers = Callers(settings.tokens_file, _keys(settings))
     with Meter(gateway.name, site.report, clock=time.time) as meter:
         listening = listen(graph, gateway, settings)
         try:
@@ -66,6 +68,19 @@ def run_gateway(graph: Graph, name: str, site: Site) -> None:
                 runner.run(running.serve(listening))
         finally:
             listening.close()
+
+
+def _keys(settings: ServingSettings) -> TokenKeys | None:
+    """Return what tells whose JSON Web Tokens are good; None: there are none."""
+    if not settings.jwks_file:
+        return None
+    rules = TokenRules(
+        audience=settings.jwt_audience,
+        issuer=settings.jwt_issuer,
+        roles=settings.jwt_roles,
+        leeway=settings.jwt_leeway,
+    )
+    return TokenKeys(Path(settings.jwks_file), rules)
 
 
 class _Running:
@@ -107,6 +122,7 @@ class _Running:
             self._callers,
             names=_listed(settings.names),
             calls_per_caller=settings.calls_per_caller,
+            calls_per_second=settings.calls_per_second,
             public=lambda path: any(room.is_public(path) for room in rooms),
             sockets_per_caller=settings.sockets_per_caller,
             origins=_listed(settings.origins),

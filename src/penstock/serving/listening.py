@@ -18,11 +18,11 @@ _BACKLOG = 512
 
 def require_safe(settings: ServingSettings) -> None:
     """Raise ConfigurationError where strangers could use the gateway, or TLS is half set up."""
-    if not settings.tokens_file and not is_loopback(settings.host):
+    if not (settings.tokens_file or settings.jwks_file) and not is_loopback(settings.host):
         raise ConfigurationError(
             f"the gateway would take requests from anybody who reaches {settings.host}",
             code="serving.open",
-            hint="set serving.tokens_file, or listen on 127.0.0.1",
+            hint="set serving.tokens_file or serving.jwks_file, or listen on 127.0.0.1",
         )
     if bool(settings.tls_certificate_file) != bool(settings.tls_key_file):
         raise ConfigurationError(

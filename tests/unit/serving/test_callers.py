@@ -7,8 +7,9 @@ import time
 import pytest
 
 from penstock.errors import ConfigurationError
-from penstock.serving.http import callers
-from penstock.serving.http.callers import ANYBODY, Caller, Callers, read_callers
+from penstock.serving.http import watched
+from penstock.serving.http.caller import ANYBODY, Caller
+from penstock.serving.http.callers import Callers, read_callers
 
 
 def entry(name, token, roles=("meter",)):
@@ -53,7 +54,7 @@ def test_without_a_file_everybody_is_anybody():
 
 
 def test_a_change_of_the_file_is_seen_and_a_bad_one_changes_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(callers, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(watched, "_LOOK_SECONDS", 0.0)
     file = tmp_path / "tokens.toml"
     file.write_text(entry("ann", "secret"))
     known = Callers(str(file))

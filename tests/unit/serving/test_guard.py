@@ -119,3 +119,16 @@ def test_a_caller_with_too_many_calls_is_told_to_come_again():
         assert (await ask(guard))[0] == 404
 
     asyncio.run(run())
+
+
+def test_a_caller_who_calls_too_often_is_told_when_to_come_again():
+    async def app(scope, receive, send):
+        raise Problem(404, "none", "none")
+
+    async def run():
+        guard = guarded(app, calls_per_second=1)
+        return [await ask(guard) for _ in range(11)]
+
+    *before, (status, headers, document) = asyncio.run(run())
+    assert {each[0] for each in before} == {404}
+    assert (status, document["code"], headers["retry-after"]) == (429, "caller.too-often", "1")

@@ -29,6 +29,7 @@ def test_a_gateway_without_tokens_listens_on_loopback_only(tmp_path):
     for host in ("0.0.0.0", "::", "10.0.0.1", "gateway.example", ""):  # noqa: S104 - what is refused
         assert refusal(host=host) == "serving.open"
         require_safe(ServingSettings(host=host, tokens_file=str(file)))
+        require_safe(ServingSettings(host=host, jwks_file=str(file)))
 
 
 def test_half_of_tls_is_refused(tmp_path):

@@ -191,6 +191,22 @@ class ServingSettings:
     tokens_file: str = _setting(
         "", "TOML file with the callers; empty: no tokens, which only a loopback address allows"
     )
+    jwks_file: str = _setting(
+        "", "file with the public keys (JWKS) whose JSON Web Tokens are good; empty: none are"
+    )
+    jwt_audience: str = _setting("", "the audience (aud) that a JSON Web Token must be for")
+    jwt_issuer: str = _setting(
+        "", "the issuer (iss) that a JSON Web Token must have; empty: any that has a key"
+    )
+    jwt_roles: str = _setting(
+        "roles", "the claim with the roles; a dot leads into an object: realm_access.roles"
+    )
+    jwt_leeway: timedelta = _setting(
+        timedelta(seconds=30), "how far the clock of the issuer may be from that of the gateway"
+    )
+    calls_per_second: int = _setting(
+        0, "the most requests of one caller per second, of ten seconds at once; 0: any number"
+    )
     tls_certificate_file: str = _setting("", "PEM file with the certificate of the gateways")
     tls_key_file: str = _setting("", "PEM file with its key")
     origins: str = _setting(

@@ -16,35 +16,21 @@ import hmac
 import time
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from penstock.errors import ConfigurationError
+from penstock.serving.http.caller import ANYBODY, Caller
+from penstock.serving.http.keys import TokenKeys
+from penstock.serving.http.watched import Watched
 
 __all__ = ["ANYBODY", "Caller", "Callers", "read_callers"]
 
 _DIGEST_CHARACTERS = 64
-_LOOK_SECONDS = 2.0
-"""How long a change of the file may go unnoticed."""
-_MOST_BYTES = 4 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Somebody who may call; ``roles`` None: no tokens are asked for, and everything is allowed."""
-
-    name: str
-    roles: frozenset[str] | None = None
-    claims: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """What is known of them beside their roles; rules over rows use it."""
-    expires_at: float | None = None
-    """The second since 1970 from which on the token is not valid; None: it does not run out."""
-
-
-ANYBODY = Caller("anybody")
-"""Who calls where no tokens are asked for."""
+_DOTS = 2
+"""A JSON Web Token has so many, and no other token has any reason to."""
 
 
 def read_callers(text: str, *, file: str) -> dict[bytes, Caller]:
@@ -103,69 +89,53 @@ def _wrong(file: str, why: str) -> ConfigurationError:
 
 
 class Callers:
-    """The callers of a file; a change of it is seen within seconds, and a bad one changes nothing.
+    """The callers of a file, and of tokens that ``keys`` have signed.
 
-    Without a file every caller is anybody.
+    A change of the file is seen within seconds, and a bad one changes nothing. Without both every
+    caller is anybody.
     """
 
-    def __init__(self, file: str) -> None:
-        self._file = Path(file) if file else None
-        self._looked_at = 0.0
-        self._stamp: tuple[float, int] | None = None
-        self._known: dict[bytes, Caller] = {}
-        self.trouble = ""
-        """Why the file, as it is now, is not used; empty: it is."""
-        if self._file is not None:
-            self._load(self._file)
+    def __init__(self, file: str, keys: TokenKeys | None = None) -> None:
+        self._keys = keys
+        self._known: Watched[dict[bytes, Caller]] | None = None
+        if file:
+            read, wrong = partial(read_callers, file=file), partial(_wrong, file)
+            self._known = Watched(Path(file), read, wrong=wrong)
 
     @property
     def open(self) -> bool:
         """Whether no token is asked for."""
-        return self._file is None
+        return self._known is None and self._keys is None
+
+    @property
+    def trouble(self) -> str:
+        """Return why a file, as it is now, is not used; empty: all are."""
+        found = [each.trouble for each in (self._known, self._keys) if each is not None]
+        return "; ".join(filter(None, found))
 
     def find(self, authorization: str | None) -> Caller | None:
         """Return who sent an Authorization header; None: nobody who is known."""
-        if self._file is None:
+        if self.open:
             return ANYBODY
-        self._look(self._file)
         kind, _, token = (authorization or "").partition(" ")
-        given = hashlib.sha256(token.strip().encode("utf-8", "surrogateescape")).digest()
+        token = token.strip()
+        found = self._listed(token)
+        if kind.lower() != "bearer":
+            return None
+        if found is None and self._keys is not None and token.count(".") == _DOTS:
+            return self._keys.find(token)
+        return found
+
+    def _listed(self, token: str) -> Caller | None:
+        """Return who of the file has a token."""
+        if self._known is None:
+            return None
+        self._known.look()
+        given = hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
         found = None
         # All are compared, so that the time says nothing of which one it nearly was.
-        for digest, caller in self._known.items():
+        for digest, caller in self._known.value.items():
             if hmac.compare_digest(digest, given):
                 found = caller
-        if found is None or kind.lower() != "bearer":
-            return None
-        expired = found.expires_at is not None and found.expires_at <= time.time()
-        return None if expired else found
-
-    def _look(self, file: Path) -> None:
-        now = time.monotonic()
-        if now - self._looked_at < _LOOK_SECONDS:
-            return
-        self._looked_at = now
-        try:
-            if _stamp(file) != self._stamp:
-                self._load(file)
-            self.trouble = ""
-        except ConfigurationError as error:
-            self.trouble = f"{error.message}: {error.detail}"
-
-    def _load(self, file: Path) -> None:
-        try:
-            stamp = _stamp(file)
-            with file.open("rb") as opened:
-                text = opened.read(_MOST_BYTES).decode()
-        except (OSError, UnicodeDecodeError) as error:
-            raise _wrong(str(file), str(error)) from error
-        self._known = read_callers(text, file=str(file))
-        self._stamp = stamp
-
-
-def _stamp(file: Path) -> tuple[float, int]:
-    try:
-        found = file.stat()
-    except OSError as error:
-        raise _wrong(str(file), str(error)) from error
-    return found.st_mtime, found.st_ino
+        ends_at = None if found is None else found.expires_at
+        return None if ends_at is not None and ends_at <= time.time() else found

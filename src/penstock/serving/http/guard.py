@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from http import HTTPStatus
+from math import ceil
+from time import monotonic
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -21,7 +23,9 @@ from websockets.frames import CloseCode
 
 from penstock.core.printable import printable
 from penstock.errors import PenstockError, TransientError
-from penstock.serving.http.callers import Caller, Callers
+from penstock.serving.http.caller import UNKNOWN, Caller
+from penstock.serving.http.callers import Callers
+from penstock.serving.http.pace import Pace
 from penstock.serving.http.problems import Problem, problem_of
 
 __all__ = [
@@ -104,6 +108,7 @@ class Guard:
         *,
         names: Collection[str],
         calls_per_caller: int,
+        calls_per_second: int = 0,
         public: Callable[[str], bool] = lambda _path: False,
         sockets_per_caller: int = 1,
         origins: Collection[str] = (),
@@ -114,6 +119,7 @@ class Guard:
         self._public = public
         self._origins = frozenset(origins)
         self._most = {"http": calls_per_caller, "websocket": sockets_per_caller}
+        self._pace = Pace(calls_per_second, clock=monotonic)
         self._under_way: Counter[tuple[str, str]] = Counter()
         self.refused = 0
         """How many requests were refused for want of a right."""
@@ -153,8 +159,16 @@ class Guard:
         if scope["type"] == "websocket":
             self._admit_socket(scope, headers)
         # Callers without tokens are told apart by where they come from.
-        name = caller.name if caller.roles is not None else str((scope.get("client") or ("",))[0])
+        nameless = caller.roles is None or caller is UNKNOWN
+        name = str((scope.get("client") or ("",))[0]) if nameless else caller.name
         kind = scope["type"]
+        if wait := self._pace.wait(name):
+            raise Problem(
+                HTTPStatus.TOO_MANY_REQUESTS,
+                "caller.too-often",
+                "this caller calls too often",
+                retry_after=ceil(wait),
+            )
         who, most = (kind, name), self._most[kind]
         if self._under_way[who] >= most:
             what = "requests of this caller are under way"
@@ -185,12 +199,12 @@ class Guard:
         if caller is not None:
             return caller
         if scope["path"] in OPEN_PATHS or self._public(scope["path"]):
-            return Caller("unknown", frozenset())
+            return UNKNOWN
         problem = Problem(
             HTTPStatus.UNAUTHORIZED,
             "caller.unknown",
             "send a token: Authorization: Bearer TOKEN",
-            headers={"WWW-Authenticate": 'Bearer realm="penstock"'},
+            headers={"WWW-Authenticate": _challenge(scope[_TOKEN])},
         )
         self.refused += 1
         refused_access(scope, problem)
@@ -232,6 +246,12 @@ class Guard:
             # The head of an answer is on its way: what ends it early is all that can be said.
             raise ConnectionAbortedError(problem.detail)
         await problem.response()(scope, receive, send)
+
+
+def _challenge(sent: str | None) -> str:
+    """Return what tells a caller how to prove who they are (RFC 6750)."""
+    asked = 'Bearer realm="penstock"'
+    return asked if sent is None else f'{asked}, error="invalid_token"'
 
 
 def _authorization(scope: Scope, headers: Headers) -> str | None:
