@@ -60,6 +60,7 @@ class Door:
     at_least: str = ""
     app: str = ""
     own: str = ""
+    home: Path = Path()
 
     def request(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
         sent = {name.replace("_", "-"): value for name, value in headers.items()}

@@ -180,7 +180,7 @@ def test_owners_are_killed_while_they_are_asked_and_no_answer_is_wrong(kafka, tm
         with open_door(graph, kafka, tmp_path / ".penstock") as door:
             feeding = threading.Thread(target=feed, args=(kafka, f"{name}.words", sent, stop))
             feeding.start()
-            answers, refused = [], Counter()
+            answers, sums, refused = [], [], Counter()
             for victim in processes[:2]:
                 before, killed_at = len(answers), None
                 while killed_at is None or time.monotonic() < killed_at + 2:
@@ -189,6 +189,11 @@ def test_owners_are_killed_while_they_are_asked_and_no_answer_is_wrong(kafka, tm
                         answers.append(answer.json)
                     else:
                         refused[answer.json["code"]] += 1
+                    summed = door.request("POST", "/v1/sql", {"query": SUM})
+                    if summed.status == 200:
+                        sums.append(summed.json)
+                    else:
+                        refused[summed.json["code"]] += 1
                     if killed_at is None and len(answers) > before + 50:
                         victim.kill()
                         processes.append(worker(tmp_path, kafka))
@@ -200,12 +205,20 @@ def test_owners_are_killed_while_they_are_asked_and_no_answer_is_wrong(kafka, tm
         for process in processes:
             process.kill()
             process.wait(LIMIT_SECONDS)
-    assert set(refused) <= {"state.moving", "value.missing"}
+    assert set(refused) <= {"state.moving", "value.missing", "peer.gone", "scan.gone"}
     assert last == Counter(sent)
     history = recount(kafka, f"{name}.words")
+    assert len(sums) > 10
+    for each in sums:
+        positions = each["relations"]["count.total"]["positions"][f"{name}.words"]
+        before = sum(history[int(number)](None, offset) for number, offset in positions.items())
+        assert (each["rows"][0]["n"] or 0) == before
     for answer in answers:
         (number, offset), *_ = answer["positions"][f"{name}.words"].items()
         assert answer["value"] == history[int(number)](answer["key"], offset)
+
+
+SUM = "select sum(value) as n from count.total"
 
 
 def worker(directory, kafka):
@@ -248,7 +261,9 @@ def recount(kafka, topic):
 
     def counting(number):
         return lambda key, offset: sum(
-            1 for part, at, word in records if part == number and at < offset and word == key
+            1
+            for part, at, word in records
+            if part == number and at < offset and key in (None, word)
         )
 
     return {number: counting(number) for number in range(3)}

@@ -2,12 +2,19 @@
 
 # ruff: noqa: S608 - the texts of queries are what is tested
 
+import asyncio
 import hashlib
 import io
 import json
+import os
+import signal
+import subprocess
+import sys
 import threading
 import time
+from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
@@ -15,7 +22,10 @@ import pytest
 
 from penstock import App, State, record
 from penstock.backbone.topics.topics import Topics
+from penstock.cli.main import main
+from penstock.client import Client, Sent, SyncClient
 from penstock.core.rules.check import verified
+from penstock.errors import DataError
 from penstock.state import ListState, MapState
 
 from .serving_site import open_door, until, working
@@ -43,7 +53,7 @@ class Origin:
     language: str
 
 
-def declared(kafka, name):
+def application(name):
     app = App(name)
     words = app.stream(f"{name}.words", Word, partitions=PARTITIONS)
     counts = app.table(f"{name}.counts", Count, partitions=PARTITIONS)
@@ -77,7 +87,11 @@ def declared(kafka, name):
         shows=(counts, origins, count),
         roles={"counter": (counts,), "all": (words, asked, counts, origins, count)},
     )
-    graph = verified(app.graph)
+    return app
+
+
+def declared(kafka, name):
+    graph = verified(application(name).graph)
     Topics(kafka).declare(graph.topics())
     return graph
 
@@ -106,7 +120,7 @@ def shop(request, kafka, tmp_path_factory):
         working(graph, kafka, home, "keep"),
         open_door(graph, kafka, home, **options) as door,
     ):
-        door.token, door.app = "all", name
+        door.token, door.app, door.home = "all", name, home
         words = [f"w{number % 100:03}" for number in range(300)]
         body = [{"word": word, "length": number % 3} for number, word in enumerate(words)]
         stands = door.post(f"{name}.words", body).json["records"]
@@ -120,7 +134,14 @@ def shop(request, kafka, tmp_path_factory):
             lambda: rows(door, f"select sum(count) as n from {name}.counts") == [{"n": 300}],
             "every word is counted",
         )
+        (home / "app.py").write_text(APPLICATION.format(name=name))
         yield door
+
+
+APPLICATION = """
+from tests.broker.test_serving_sql import application
+app = application("{name}")
+"""
 
 
 def asked(door, text, query="", **headers):
@@ -273,3 +294,74 @@ def test_roles_apply_to_each_table_and_state_before_anything_is_told_of_them(sho
     ):
         answer = told(text)
         assert (answer.status, answer.json["code"]) == (403, "caller.not-allowed"), text
+
+
+@dataclass
+class Total:
+    word: str
+    value: int
+
+
+def test_the_client_gives_typed_rows_with_and_without_async(shop):
+    url, text = f"http://127.0.0.1:{shop.port}", "select word, value from count.total"
+    own = [Sent(*_place(each)) for each in shop.own.split(",")]
+
+    async def ask():
+        async with Client(url, token="all") as client:  # noqa: S106
+            return await client.sql(f"{text} where word = 'w007'", into=Total, at_least=own)
+
+    found = asyncio.run(ask())
+    assert list(found) == [Total("w007", 3)]
+    assert list(found.positions["count.total"]) == [f"{shop.app}.words"]
+    with SyncClient(url, token="all") as client:  # noqa: S106
+        plain = client.sql(f"{text} where word like 'w00%' order by word limit 2")
+        assert [row["word"] for row in plain] == ["w000", "w001"]
+        assert (len(plain), plain.columns, plain.more) == (2, ("word", "value"), False)
+        with pytest.raises(DataError, match="no column") as raised:
+            client.sql("select\n  wrod from count.total")
+        assert "line 2, column 3" in raised.value.detail
+
+
+def _place(text):
+    topic, number, offset = text.rsplit(":", 2)
+    return topic, int(number), int(offset)
+
+
+def test_the_command_line_asks_states_and_tables_without_spark(shop, kafka, capsys):
+    where = ["--set", f"kafka.bootstrap={kafka.bootstrap}", "--set", f"home={shop.home}"]
+    file = str(shop.home / "app.py")
+
+    def query(text, *options):
+        code = main(["query", file, text, *options, *where])
+        return code, *capsys.readouterr()
+
+    text = f"""select o.word, t.value from count.total t join `{shop.app}.origins` o
+        on o.word = t.word where o.word < 'w011' order by 1"""
+    assert query(text, "--csv") == (0, "word,value\nw000,3\nw010,3\n", "")
+    code, out, _ = query(f"select word, count from {shop.app}.counts order by 1", "--limit", "1")
+    assert (code, out) == (0, "word\tcount\nw000\t3\n")
+    code, _, err = query("select wrod from count.total")
+    assert code == 1
+    assert "did you mean 'word'" in err
+
+
+def test_the_command_line_watches_what_changes_in_an_answer(shop, kafka):
+    words = ["query", str(shop.home / "app.py"), "--watch", "--json"]
+    words += ["select word, value from count.total where word = 'watched'"]
+    where = ["--set", f"kafka.bootstrap={kafka.bootstrap}", "--set", f"home={shop.home}"]
+    shop.post(f"{shop.app}.words", {"word": "watched"})
+    command = [sys.executable, "-m", "penstock.cli", *words, *where]
+    path = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=path) as watching:
+        try:
+            assert watching.stdout is not None
+            told = json.loads(watching.stdout.readline())
+            before = told["value"]["value"]
+            assert told == {"before": None, "value": {"word": "watched", "value": before}}
+            shop.post(f"{shop.app}.words", {"word": "watched"})
+            told = json.loads(watching.stdout.readline())
+            assert (told["before"]["value"], told["value"]["value"]) == (before, before + 1)
+            watching.send_signal(signal.SIGINT)
+            assert watching.wait(60) == 130
+        finally:
+            watching.kill()

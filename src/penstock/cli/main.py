@@ -50,7 +50,7 @@ VERBS = {
     "reset": Verb(
         "running.reset", "restart a service at the beginning of its input, and rebuild its state"
     ),
-    "query": Verb("log.query", "run SQL over streams, tables and the lake"),
+    "query": Verb("log.query", "run SQL over states, tables, streams and the lake"),
     "lake": Verb("log.lake", "show and maintain lake tables"),
     "topics": Verb("log.topics", "show, read and write topics"),
     "state": Verb("log.state", "show the state of running services"),

@@ -5,6 +5,7 @@ client      the two faces: ``Client`` for ``async``, ``SyncClient`` for everythi
 records     a kind of request each: records in, ...
 questions   ... questions to the application, answered now or later, ...
 lookups     ... rows and values out, ...
+queries     ... SQL over both, ...
 changes     ... and what changes in a table, as it changes
 asking      what these have in common
 wire        connections that are kept, and requests that are tried again
@@ -20,6 +21,16 @@ the server nor Kafka.
 from penstock.client.answers import Found, RowChange, Sent
 from penstock.client.client import Client, SyncClient
 from penstock.client.limits import ClientLimits
+from penstock.client.queries import Selected
 from penstock.client.questions import Ticket
 
-__all__ = ["Client", "ClientLimits", "Found", "RowChange", "Sent", "SyncClient", "Ticket"]
+__all__ = [
+    "Client",
+    "ClientLimits",
+    "Found",
+    "RowChange",
+    "Selected",
+    "Sent",
+    "SyncClient",
+    "Ticket",
+]

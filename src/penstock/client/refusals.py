@@ -103,11 +103,18 @@ def _detail(document: Mapping[str, Any]) -> str:
     errors = document.get("errors")
     listed = errors[:_LISTED] if isinstance(errors, list) else []
     lines = [_place(document)] + [
-        f"record {each.get('index')}: {each.get('detail')} {_place(each)}"
+        f"{_which(each)}: {each.get('detail')} {_place(each)}"
         for each in listed
         if isinstance(each, dict)
     ]
     return "\n  ".join(printable(line.strip(), most=_CHARACTERS) for line in lines if line.strip())
+
+
+def _which(entry: Mapping[str, Any]) -> str:
+    """Return which of several records a mistake is in, or where in a query."""
+    if "column" in entry:
+        return f"line {entry.get('line')}, column {entry.get('column')}"
+    return f"record {entry.get('index')}"
 
 
 def _place(document: Mapping[str, Any]) -> str:

@@ -1,4 +1,7 @@
-"""``penstock query``: read-only SQL over streams, tables and the lake, as a batch."""
+"""``penstock query``: read-only SQL over streams, tables, states and the lake.
+
+What can be answered from running state and from tables is; all else is a batch on Spark.
+"""
 
 import argparse
 import csv
@@ -16,7 +19,19 @@ from penstock.cli.session import Session
 from penstock.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from penstock.pipelines.query.query import Answer
+    from collections.abc import Iterator
+    from typing import Protocol
+
+    class Answer(Protocol):
+        """The rows of a query, once; afterwards what it did not show."""
+
+        @property
+        def columns(self) -> list[str]: ...
+        @property
+        def truncated(self) -> bool: ...
+        def rows(self) -> Iterator[tuple[Any, ...]]: ...
+        def refused(self) -> dict[str, int]: ...
+
 
 __all__ = ["register"]
 
@@ -44,6 +59,15 @@ def register(parser: argparse.ArgumentParser) -> None:
         metavar="10m",
         help="end the query after this time",
     )
+    parser.add_argument(
+        "--engine",
+        choices=("auto", "running", "spark"),
+        default="auto",
+        help="who answers; auto: states and tables without Spark, all else by Spark",
+    )
+    parser.add_argument(
+        "--watch", action="store_true", help="go on, and write what changes in the answer"
+    )
     formats = parser.add_mutually_exclusive_group()
     formats.add_argument("--json", action="store_true", help="write a line of JSON for each row")
     formats.add_argument(
@@ -59,6 +83,11 @@ def _count(text: str) -> int:
 
 
 def _query(session: Session) -> None:
+    from penstock.cli.log.running import answer_from_running, wants_running
+
+    if wants_running(session):
+        answer_from_running(session, write=_write, tell=_tell, value=_json_value)
+        return
     session.prepare_spark()
     from penstock.pipelines.query.query import QuerySpan, ask
 
