@@ -23,6 +23,7 @@ from penstock.serving.http.keys import TokenKeys, TokenRules
 from penstock.serving.http.protocol import ConnectionLimits, bounded_protocol
 from penstock.serving.http.sockets import SocketLimits, bounded_socket
 from penstock.serving.listening import address_of, listen, require_safe
+from penstock.serving.live.room import open_live
 from penstock.serving.lookups.room import open_lookups
 from penstock.serving.meter import Meter
 from penstock.serving.pages.room import open_pages
@@ -38,6 +39,7 @@ _ROOMS: tuple[OpenRoom, ...] = (
     open_questions,
     open_lookups,
     open_sql,
+    open_live,
     open_pages,
 )
 _LOOK_SECONDS = 0.1

@@ -6,7 +6,7 @@ keeps a copy of a table has to say how old that is.
 # ruff: noqa: SLF001 - the client's own error names begin with an underscore
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
@@ -23,6 +23,7 @@ from penstock.errors import PenstockError, TransientError
 __all__ = ["Follower"]
 
 _BATCH = 2000
+_ANSWER_SECONDS = 10.0
 _FETCH_WAIT_MS = 50
 _QUEUED_KBYTES = 16 << 10
 _PARTITION_FETCH_BYTES = 4 << 20
@@ -31,13 +32,18 @@ _PARTITION_FETCH_BYTES = 4 << 20
 class Follower:
     """Reads all partitions of a topic, from their beginning or from ``starts`` on.
 
-    Committed records only. Not for several threads at once.
-
+    ``from_end``: from behind the last record of now. Committed records only. Not for several
+    threads at once.
     PenstockError where the topic cannot be read; close it then and begin anew.
     """
 
     def __init__(
-        self, connection: Connection, topic: str, *, starts: Mapping[int, int] | None = None
+        self,
+        connection: Connection,
+        topic: str,
+        *,
+        starts: Mapping[int, int] | None = None,
+        from_end: bool = False,
     ) -> None:
         self._bootstrap = connection.bootstrap
         self._topic = topic
@@ -45,15 +51,20 @@ class Follower:
         numbers = range(len(Admin(connection).topics().get(topic, ())))
         if not numbers:
             raise TransientError(f"there is no topic {topic}", code="topic.missing")
-        first = starts or {}
-        self.positions: dict[int, int] = {each: first.get(each, 0) for each in numbers}
+        self.positions: dict[int, int] = dict.fromkeys(numbers, 0)
         """For each partition the next offset: everything before it was given."""
         self._at_end = dict.fromkeys(numbers, False)
         self._client = confluent_kafka.Consumer(_config(connection, self._contact), logger=LOG)
-        self._client.assign(
-            [TopicPartition(topic, each, first.get(each, OFFSET_BEGINNING)) for each in numbers]
-        )
         self._current_at: float | None = None
+        try:
+            first = self._ends(numbers) if from_end else starts or {}
+            self.positions = {each: first.get(each, 0) for each in numbers}
+            self._client.assign(
+                [TopicPartition(topic, each, first.get(each, OFFSET_BEGINNING)) for each in numbers]
+            )
+        except BaseException:
+            self.close()
+            raise
 
     def take(self, timeout: float) -> Sequence[RawRecord]:
         """Return records as soon as there are any; none after so many seconds."""
@@ -80,6 +91,11 @@ class Follower:
         return cast("Sequence[RawRecord]", records)
 
     @property
+    def current_at(self) -> float | None:
+        """When it was last known to have everything, on the monotonic clock; None: it never was."""
+        return self._current_at
+
+    @property
     def stale_seconds(self) -> float | None:
         """How long ago it was known to have everything; None: it never was."""
         return None if self._current_at is None else max(0.0, time.monotonic() - self._current_at)
@@ -92,6 +108,18 @@ class Follower:
         """End."""
         with suppress(KafkaException, RuntimeError):
             self._client.close()
+
+    def _ends(self, numbers: Iterable[int]) -> dict[int, int]:
+        """Return the offsets behind the last records: fixed now, not when it first reads."""
+        try:
+            return {
+                each: self._client.get_watermark_offsets(
+                    TopicPartition(self._topic, each), timeout=_ANSWER_SECONDS, cached=False
+                )[1]
+                for each in numbers
+            }
+        except KafkaException as error:
+            raise self._failed(cause(error)) from error
 
     def _failed(self, error: KafkaError) -> PenstockError:
         return failure(error, doing=f"following {self._topic}", bootstrap=self._bootstrap)

@@ -10,6 +10,7 @@ from penstock.core.graph.data import Stream, Table
 from penstock.core.graph.gateway import REMEMBERS, Gateway
 from penstock.core.graph.parts import Service
 from penstock.core.graph.questions import Questions
+from penstock.core.grid.livequeries import LiveQueries
 from penstock.core.hints import did_you_mean
 from penstock.core.options import Options
 from penstock.core.place import caller
@@ -30,6 +31,7 @@ class DeclaresGateways:
         takes: Stream[Any] | tuple[Stream[Any], ...] = (),
         shows: Table[Any] | Service | tuple[Table[Any] | Service, ...] = (),
         offers: Questions[Any, Any] | tuple[Questions[Any, Any], ...] = (),
+        live: LiveQueries | tuple[LiveQueries, ...] = (),
         roles: Mapping[str, tuple[Any, ...]] | None = None,
         remembers: str | timedelta = REMEMBERS,
         pages: str = "",
@@ -46,6 +48,7 @@ class DeclaresGateways:
             shows: The tables whose rows it shows, and the services whose states it shows.
             offers: What ``app.questions`` returned, several in a tuple: callers may ask these, and
                 get the answers of the part that ``answers=`` them, now or later.
+            live: The live queries that clients may follow, or several in a tuple.
             roles: For each role what it may use: ``{"meter": (readings,)}``. Without roles, whoever
                 has a token may use everything.
             remembers: How long a request with an ``Idempotency-Key`` is not done twice (24 h).
@@ -63,6 +66,7 @@ class DeclaresGateways:
             takes=self._streams(name, takes, place),
             shows=self._shown(name, shows, place),
             offers=_offered(offers, options),
+            live=_followed(live, options),
             roles=_roles(roles, options),
             remembers=options.span("remembers", remembers, REMEMBERS),
             pages=_directory(pages, options),
@@ -109,6 +113,19 @@ def _offered(given: Any, options: Options) -> tuple[Questions[Any, Any], ...]:
             hint = 'questions = app.questions("checks", Check, answers=Verdict)'
             options.wrong("offers", f"{each!r} is not what app.questions(...) returned", hint)
     return tuple(each for each in listed if isinstance(each, Questions))
+
+
+def _followed(given: Any, options: Options) -> tuple[LiveQueries, ...]:
+    """Return the live queries; report everything else."""
+    kept: list[LiveQueries] = []
+    for each in given if isinstance(given, tuple | list) else (given,):
+        if isinstance(each, LiveQueries):
+            kept.append(each)
+            continue
+        shown = getattr(each, "name", each)
+        hint = 'pass what app.live_queries("live", table) returns'
+        options.wrong("live", f"{shown!r} is no live queries", hint)
+    return tuple(kept)
 
 
 def _directory(given: Any, options: Options) -> str:

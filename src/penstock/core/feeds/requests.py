@@ -10,6 +10,7 @@ from penstock.errors import DataError
 __all__ = [
     "LONGEST_SQUASH",
     "Authenticate",
+    "Followed",
     "Ping",
     "Poll",
     "Request",
@@ -36,8 +37,8 @@ class _Request(msgspec.Struct, tag_field="type", forbid_unknown_fields=True):
     pass
 
 
-class Subscribe(_Request, tag="subscribe", kw_only=True):
-    """Follow a query."""
+class Followed(msgspec.Struct, kw_only=True):
+    """Which query is to be followed, and how."""
 
     id: Name
     live: _Text = ""
@@ -45,6 +46,10 @@ class Subscribe(_Request, tag="subscribe", kw_only=True):
     face: Literal["events", "results"] = "events"
     resume: _Text = ""
     squash: _Text = ""
+
+
+class Subscribe(Followed, tag_field="type", tag="subscribe", forbid_unknown_fields=True):
+    """Follow a query."""
 
 
 class Unsubscribe(_Request, tag="unsubscribe"):
@@ -66,7 +71,7 @@ class Ping(_Request, tag="ping"):
 Request = Subscribe | Unsubscribe | Authenticate | Ping
 
 
-class Subscribing(Subscribe, tag=None, tag_field=None, forbid_unknown_fields=True):
+class Subscribing(Followed, forbid_unknown_fields=True):
     """The same where nothing else can be asked; the type may be left out."""
 
     type: Literal["subscribe"] = "subscribe"

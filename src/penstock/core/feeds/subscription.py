@@ -30,6 +30,11 @@ LONGEST_RESULT = 1000
 """A result may have so many documents to be sent as a whole after each change."""
 
 _UNPROCESSABLE, _TOO_LARGE, _CONFLICT = 422, 413, 409
+_TITLES = {
+    _UNPROCESSABLE: "Unprocessable Entity",
+    _TOO_LARGE: "Request Entity Too Large",
+    _CONFLICT: "Conflict",
+}
 
 Face = Literal["events", "results"]
 
@@ -38,6 +43,7 @@ def refusal(code: str, detail: str, *, status: int = _UNPROCESSABLE, **more: Any
     """Return a problem document."""
     return {
         "type": f"urn:penstock:problem:{code}",
+        "title": _TITLES[status],
         "status": status,
         "code": code,
         "detail": detail,

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from penstock.core.graph.data import Data, Stream, Table
 from penstock.core.graph.parts import Part, Service
 from penstock.core.graph.questions import Questions
+from penstock.core.grid.livequeries import LiveQueries
 from penstock.core.topic import TopicSpec
 from penstock.errors import Place
 
@@ -33,6 +34,8 @@ class Gateway(Part):
     """The tables it answers for, and the services whose states it answers for."""
     offers: tuple[Questions[Any, Any], ...] = ()
     """The questions that callers may ask."""
+    live: tuple[LiveQueries, ...] = ()
+    """The live queries that its clients may follow."""
     roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     """Roles to the names of what they may use; without any, every caller may use everything."""
     remembers: timedelta = REMEMBERS
@@ -43,13 +46,21 @@ class Gateway(Part):
 
     @property
     def inputs(self) -> tuple[Data, ...]:
-        """Return the tables it shows, and the answers to the questions that it asks."""
-        return (*self.tables, *(each.answers for each in self.offers))
+        """Return the tables it shows, the answers to its questions, the news of live queries."""
+        return (
+            *self.tables,
+            *(each.answers for each in self.offers),
+            *(each.news for each in self.live),
+        )
 
     @property
     def outputs(self) -> tuple[Data, ...]:
-        """Return the streams it takes records for, and those of the questions that it asks."""
-        return (*self.takes, *(each.stream for each in self.offers))
+        """Return the streams it takes records for, and those on which it asks."""
+        return (
+            *self.takes,
+            *(each.stream for each in self.offers),
+            *(each.asked for each in self.live),
+        )
 
     @property
     def feedback(self) -> tuple[str, ...]:
@@ -87,6 +98,7 @@ class Gateway(Part):
             ("shows", [data.name for data in self.tables]),
             ("state of", [service.name for service in self.services]),
             ("offers", [questions.name for questions in self.offers]),
+            ("live queries of", [live.name for live in self.live]),
         ):
             if names:
                 parts.append(f"{word} {' and '.join(names)}")

@@ -28,7 +28,7 @@ def gateway_problems(graph: Graph) -> Iterator[Problem]:
 
 
 def _uses(graph: Graph, gateway: Gateway) -> Iterator[Problem]:
-    if not any((gateway.takes, gateway.shows, gateway.offers, gateway.pages)):
+    if not any((gateway.takes, gateway.shows, gateway.offers, gateway.live, gateway.pages)):
         text = f"gateway {gateway.name!r} takes nothing and shows nothing"
         yield Problem("gateway.empty", text, "takes=a stream, shows=a table", gateway.place)
     services = [part for part in graph.parts if isinstance(part, Service)]
@@ -49,7 +49,8 @@ def _uses(graph: Graph, gateway: Gateway) -> Iterator[Problem]:
 
 
 def _roles(gateway: Gateway) -> Iterator[Problem]:
-    known = [each.name for each in (*gateway.takes, *gateway.shows, *gateway.offers)]
+    offered = (*gateway.takes, *gateway.shows, *gateway.offers, *gateway.live)
+    known = [each.name for each in offered]
     for role, names in gateway.roles.items():
         for name in names:
             if name not in known:

@@ -219,6 +219,9 @@ class ServingSettings:
     unread_bytes: int = _setting(
         1 << 20, "the most bytes of messages that wait for the client of one WebSocket"
     )
+    heartbeat: timedelta = _setting(
+        timedelta(seconds=5), "how often a client of live queries is told where it stands"
+    )
     head_timeout: timedelta = _setting(
         timedelta(seconds=10), "how long a request line with its headers may take"
     )

@@ -61,6 +61,7 @@ class Conversation:
         "_writing",
         "accepted",
         "gone",
+        "last_members",
         "leaving",
         "scope",
     )
@@ -77,6 +78,8 @@ class Conversation:
         self._writing: asyncio.Task[None] | None = None
         self._changed: asyncio.Event | None = None
         self.accepted = False
+        self.last_members: dict[str, str] = {}
+        """What the message has, beside the problem, that says why the conversation ends."""
         self.gone = False
         """Whether the client has gone."""
         self.leaving = False
@@ -135,7 +138,8 @@ class Conversation:
             return
         code, reason = CloseCode.NORMAL_CLOSURE, ""
         if problem is not None:
-            document = msgspec.json.encode({"problem": problem.document()})
+            last = {**self.last_members, "problem": problem.document()}
+            document = msgspec.json.encode(last)
             code, reason = _close_code(problem), problem.code
             self._queue.append(document.decode())
         elif self.leaving:

@@ -71,6 +71,20 @@ def test_everything_that_is_wrong_with_a_gateway_is_told():
     assert codes(declared(takes=("words",), roles={"reader": ("count",)})) == ["gateway.roles"]
 
 
+def test_a_gateway_has_the_live_queries_that_it_is_given():
+    app = App("shop")
+    live = app.live_queries("live", app.table("counts", Count))
+    app.gateway("door", live=live, roles={"reader": (live,)})
+    assert codes(app.graph) == []
+    door = app.graph.part("door")
+    assert door.summary == "gateway, live queries of live"
+    assert ([each.name for each in door.inputs], [each.name for each in door.outputs]) == (
+        ["live.news"],
+        ["live.asked"],
+    )
+    assert codes(declared(takes=("words",), live=3)) == ["data.option"]
+
+
 def test_the_pages_of_a_gateway_lie_beside_the_file_that_declares_it():
     graph = declared(pages="web")
     assert codes(graph) == []
