@@ -1,6 +1,7 @@
 """A value with a share of all values below it, about, in bounded space."""
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,8 @@ from penstock.core.aggregates.aggregate import Aggregate, Form, is_number, real_
 __all__ = ["Quantile", "quantile"]
 
 _ALMOST_ZERO = 1e-9
-_LARGEST = 1e300
+_LARGEST = sys.float_info.max
+"""An infinite value counts as the largest float."""
 
 
 def _problems(given: "Quantile") -> Iterator[tuple[str, str]]:
@@ -99,11 +101,16 @@ class Quantile:
 
     def _ascending(self, held: list[dict[int, int]]) -> list[tuple[float, int]]:
         negative, zero, positive = held
-        middle = 2 / (1 + math.exp(self._step))
+        middle = math.log(2 / (1 + math.exp(self._step)))
+
+        def size(bucket: int) -> float:
+            # By logarithms: the bound of the last bucket may be beyond all floats.
+            return math.exp(min(bucket * self._step + middle, math.log(_LARGEST)))
+
         return [
-            *((-math.exp(b * self._step) * middle, n) for b, n in sorted(negative.items())[::-1]),
+            *((-size(b), n) for b, n in sorted(negative.items())[::-1]),
             *((0.0, n) for n in zero.values()),
-            *((math.exp(b * self._step) * middle, n) for b, n in sorted(positive.items())),
+            *((size(b), n) for b, n in sorted(positive.items())),
         ]
 
 

@@ -87,7 +87,7 @@ def test_approximate_distinct_is_within_its_error(count):
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.99, 1.0])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_quantile_is_within_its_relative_error(share, sign):
-    values = [sign * 1.7**n / 1000 for n in range(40)] + [0.0, math.nan]
+    values = [sign * 1.7**n / 1000 for n in range(40)] + [0.0, math.nan, sign * 1.7e308]
     exact = sorted(value for value in values if not math.isnan(value))
     expected = exact[math.floor(share * (len(exact) - 1))]
     sketch = Quantile(share)
