@@ -4,6 +4,8 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from penstock.cli.supervision.plan import Unit
 from penstock.core.status.report import Counts, PartReport
 from penstock.core.status.status import PartStatus, Shown
@@ -58,15 +60,20 @@ class Board:
             for part in unit.parts
         }
 
-    def take(self, report: PartReport, *, process: str) -> bool:
-        """Take note of a report; return whether the part's state or reason is another now."""
+    def take(self, report: PartReport, *, process: str) -> PartReport | None:
+        """Take note of a report; return it where the part's state or reason is another now.
+
+        Then it has the counts of all processes that the part has had, as its row does.
+        """
         with self._lock:
             part = self._parts.get((process, report.part))
             if part is None:
-                return False
+                return None
             part.report, part.heard_at, part.kind = report, self._clock(), report.kind
             reason = report.reason or (part.again if report.state == "starting" else "")
-            return part.enter(report.state, reason, self._clock())
+            if not part.enter(report.state, reason, self._clock()):
+                return None
+            return msgspec.structs.replace(report, counts=total(part.earlier, report.counts))
 
     def started(self, process: str) -> None:
         """Take note that a process was started."""

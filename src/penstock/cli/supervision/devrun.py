@@ -110,8 +110,8 @@ class DevRun:
                 process, report = self._reports.get_nowait()
             except queue.Empty:
                 break
-            if self._board.take(report, process=process):
-                self.view.changed(report)
+            if (news := self._board.take(report, process=process)) is not None:
+                self.view.changed(news)
         interval = self.session.loaded.settings.dev.status_interval.total_seconds()
         if time.monotonic() - self._shown_at >= interval:
             self._shown_at = time.monotonic()

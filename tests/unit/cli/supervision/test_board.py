@@ -69,6 +69,15 @@ def test_counts_go_on_over_a_restart_without_what_was_in_flight():
     assert row.counts.balanced
 
 
+def test_what_is_told_of_a_change_has_the_counts_of_all_its_processes():
+    board = Board(COUNT, clock=Clock())
+    board.take(report(received=10, passed=10, written=20), process="count-1")
+    board.died("count-1", "killed by SIGKILL")
+    news = board.take(report(received=3, passed=3, written=3), process="count-1")
+    assert news is not None
+    assert (news.counts.received, news.counts.written) == (13, 23)
+
+
 def test_a_part_has_the_facts_of_its_last_report():
     board = Board(COUNT, clock=Clock())
     board.take(report(), process="count-1")
