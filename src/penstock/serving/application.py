@@ -1,6 +1,6 @@
 """The ASGI application of a gateway: which path leads where."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from http import HTTPStatus
 from typing import Any
 
@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route, Router
+from starlette.routing import BaseRoute, Match, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from penstock.serving.http.bodies import JSON
@@ -49,7 +49,7 @@ def make_routes(document: dict[str, Any], health: Health, routes: Collection[Bas
         try:
             await router(scope, receive, send)
         except HTTPException as error:
-            raise _problem(scope, error) from error
+            raise _problem(scope, error, router.routes) from error
 
     return routed
 
@@ -77,8 +77,15 @@ async def _unknown(scope: Scope, receive: Receive, send: Send) -> None:
     )
 
 
-def _problem(scope: Scope, error: HTTPException) -> Problem:
-    """Return what the router refuses: a method."""
+def _problem(scope: Scope, error: HTTPException, routes: Iterable[BaseRoute]) -> Problem:
+    """Return what the router refuses: a method. It knows those of one route, a path has several."""
+    methods = {
+        method
+        for route in routes
+        if isinstance(route, Route) and route.matches(scope)[0] is not Match.NONE
+        for method in route.methods or ()
+    }
     code = "method.unknown" if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED else "request"
+    headers = {"Allow": ", ".join(sorted(methods))}
     detail = f"{scope['method']} is not for {scope['path']}"
-    return Problem(error.status_code, code, detail, headers=error.headers)
+    return Problem(error.status_code, code, detail, headers=headers)

@@ -9,7 +9,7 @@ from penstock.core.graph.graph import Graph
 from penstock.serving.http.bodies import JSON
 from penstock.serving.http.problems import CONTENT_TYPE
 
-__all__ = ["openapi_document", "problems", "reference"]
+__all__ = ["SPAN", "openapi_document", "problems", "reference"]
 
 _PROBLEMS = {
     "400": "what was sent is not what is meant, as the document says",
@@ -28,6 +28,8 @@ _PROBLEMS = {
     "504": "nobody has answered yet: the ticket is good for the answer",
     "503": "not now: Retry-After says when to come again",
 }
+SPAN: dict[str, Any] = {"type": "string", "pattern": r"^[0-9]{1,6}(\.[0-9]{1,6})?(ms|s|m|h|d)$"}
+"""The schema of a time span."""
 _REF = "#/components/schemas/"
 
 

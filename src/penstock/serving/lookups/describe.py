@@ -6,8 +6,9 @@ from penstock.core.graph.data import Table
 from penstock.core.graph.gateway import Gateway
 from penstock.core.graph.parts import Service
 from penstock.serving.describe.jsonschema import schema_document
-from penstock.serving.describe.openapi import problems, reference
+from penstock.serving.describe.openapi import SPAN, problems, reference
 from penstock.serving.http.bodies import JSON
+from penstock.serving.lookups.push import EVENTS
 
 __all__ = ["lookup_paths", "lookup_schemas"]
 
@@ -59,7 +60,7 @@ def _changes(table: Table[Any]) -> dict[str, Any]:
         "responses": {
             "200": {
                 "description": "events: row, ready, change, behind",
-                "content": {"text/event-stream": {"schema": {"type": "string"}}},
+                "content": {EVENTS: {}},
             },
             **problems("401", "403", "404", "405", "413", "421", "429", "503"),
         },
@@ -81,7 +82,7 @@ def _state_paths(service: Service) -> dict[str, Any]:
 
 _ABOUT = {
     "positions": {"type": "object"},
-    "stale_seconds": {"type": "number"},
+    "stale_seconds": {"type": ["number", "null"]},
 }
 
 
@@ -145,13 +146,19 @@ _FRESHNESS = (
     {
         "name": "at_least",
         "in": "query",
-        "schema": {"type": "string"},
+        "schema": {"type": "string", "pattern": r"^([^:,]+:[0-9]{1,18}:[0-9]{1,18}(,|$))*$"},
         "description": "wait for these offsets: TOPIC:PARTITION:OFFSET, several with commas",
     },
     {
         "name": "max_stale",
         "in": "query",
-        "schema": {"type": "string"},
+        "schema": SPAN,
         "description": "refuse an answer that is staler than this: 500ms, 2s",
+    },
+    {
+        "name": "wait",
+        "in": "query",
+        "schema": SPAN,
+        "description": "wait so long for the offsets of at_least",
     },
 )

@@ -5,7 +5,7 @@ from typing import Any
 from penstock.core.graph.gateway import Gateway
 from penstock.core.graph.questions import Questions
 from penstock.serving.describe.jsonschema import schema_document
-from penstock.serving.describe.openapi import problems, reference
+from penstock.serving.describe.openapi import SPAN, problems, reference
 from penstock.serving.http.bodies import JSON
 from penstock.serving.questions.push import EVENTS
 from penstock.serving.questions.ticket import TICKET_CHARACTERS
@@ -41,7 +41,7 @@ _OF_TICKET = {
 _WAIT = {
     "name": "wait",
     "in": "query",
-    "schema": {"type": "string", "pattern": r"^[0-9]{1,6}(ms|s|m)$"},
+    "schema": SPAN,
     "description": "for how long to wait for the answer: 500ms, 2s",
 }
 _EITHER = ("401", "403", "404", "405", "421", "429", "503")
@@ -78,7 +78,7 @@ def _ask(questions: Questions[Any, Any]) -> dict[str, Any]:
         },
         "responses": {
             "200": _the_answer(questions),
-            "202": _no_answer_yet(),
+            "202": _no_answer_yet() | {"links": _later(questions)},
             **problems("400", "408", "410", "413", "415", "422", "504", *_EITHER),
         },
     }
@@ -105,7 +105,7 @@ def _events(questions: Questions[Any, Any]) -> dict[str, Any]:
         "responses": {
             "200": {
                 "description": "the event answer, or expired",
-                "content": {EVENTS: {"schema": {"type": "string"}}},
+                "content": {EVENTS: {}},
             },
             "204": {"description": "it has been told: there is no reason to connect again"},
             **problems("410", *_EITHER),
@@ -116,6 +116,15 @@ def _events(questions: Questions[Any, Any]) -> dict[str, Any]:
 def _the_answer(questions: Questions[Any, Any]) -> dict[str, Any]:
     schema = reference(questions.answers.name)
     return {"description": "the answer", "content": {JSON: {"schema": schema}}}
+
+
+def _later(questions: Questions[Any, Any]) -> dict[str, Any]:
+    """Return where the answer for a ticket is."""
+    parameters = {"ticket": "$response.body#/ticket"}
+    return {
+        kind: {"operationId": f"{kind}_{questions.name}", "parameters": parameters}
+        for kind in ("answer", "events")
+    }
 
 
 def _no_answer_yet() -> dict[str, Any]:

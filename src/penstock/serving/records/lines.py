@@ -42,6 +42,7 @@ class LineAnswer(Response):
         bodies: Bodies,
         meter: Meter,
         count: Callable[[Sequence[Outcome]], None],
+        each: bool,
     ) -> None:
         self._reader = reader
         self._request = request
@@ -49,7 +50,7 @@ class LineAnswer(Response):
         self._bodies = bodies
         self._meter = meter
         self._count = count
-        self._each = request.query_params.get("answer", "each") != "summary"
+        self._each = each
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer."""

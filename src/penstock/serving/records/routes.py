@@ -3,7 +3,7 @@
 And ``/v1/streams/{name}/socket``, which takes the same records over a WebSocket.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
 from starlette.requests import Request
@@ -28,6 +28,7 @@ from penstock.serving.writing.writer import Writer
 
 __all__ = ["RecordRoutes"]
 
+_ANSWERS = {"each": True, "summary": False}
 _TRUTHS = {"true": True, "1": True, "": True, "false": False, "0": False}
 
 
@@ -58,7 +59,8 @@ class RecordRoutes:
         """Answer a request."""
         reader = self._reader(request.scope)
         kind = content_type(request)
-        atomic = _flag(request, "atomic")
+        atomic = _choice(request, "atomic", _TRUTHS, allowed="true or false")
+        each = _choice(request, "answer", _ANSWERS, allowed="each or summary", usual=True)
         once = idempotency_key(request)
         if once is None and not atomic and kind == NDJSON:
             self._intake.require_room(0)
@@ -69,6 +71,7 @@ class RecordRoutes:
                 bodies=self._bodies,
                 meter=self._meter,
                 count=self._settle,
+                each=each,
             )
         body = await self._bodies.whole(request)
         raws, listed = self._split(body, kind)
@@ -173,16 +176,19 @@ class RecordRoutes:
         self._meter.undone(len(outcomes) - passed - refused)
 
 
-def _flag(request: Request, name: str) -> bool:
-    given = request.query_params.get(name)
-    if given is None:
-        return False
-    if given not in _TRUTHS:
+def _choice(
+    request: Request, name: str, known: Mapping[str, bool], *, allowed: str, usual: bool = False
+) -> bool:
+    """Return what a query says of something; Problem ``query.value``."""
+    given = request.query_params.getlist(name)
+    if not given:
+        return usual
+    if len(given) > 1 or given[0] not in known:
         raise Problem(
             HTTPStatus.BAD_REQUEST,
             "query.value",
-            f"{name} is {given!r}",
-            allowed="true or false",
+            f"{name} is {', '.join(given)!r}",
+            allowed=allowed,
             path=name,
         )
-    return _TRUTHS[given]
+    return known[given[0]]
