@@ -23,9 +23,9 @@ PUBLIC = {
     ),
     "penstock.client": "Client ClientLimits Found RowChange Selected Sent SyncClient Ticket",
     "penstock.connectors": (
-        "AWAY WHOLE AttachedConnector BatchLimits Feed Item LiveConnector Position PositionedConnector"
-        " Reading Row RowsRefusedError Telling Trying Writer WritingConnector json_files keyboard postgres_table"
-        " run_sink run_source tcp_lines text_file"
+        "AWAY WHOLE AttachedConnector BatchLimits Captured Feed Item LiveConnector Position"
+        " PositionedConnector Reading Row RowsRefusedError Telling Trying Writer WritingConnector json_files keyboard"
+        " postgres_changes postgres_table run_sink run_source tcp_lines text_file"
     ),
     "penstock.jobs": "JobRun",
     "penstock.lifecycles": "lifecycle",
@@ -34,7 +34,7 @@ PUBLIC = {
         "Drift ModelVersion Models Reference Refusal Served opened reference_of sealed shape_of"
     ),
     "penstock.patterns": "pattern sequence",
-    "penstock.testing": "Driver",
+    "penstock.testing": "Driver try_sink try_source",
 }
 
 

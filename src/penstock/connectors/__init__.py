@@ -4,7 +4,8 @@
 files             sources and sinks: files of lines, files of JSON lines, exactly once
 tcp               a source: lines over TCP, from many senders
 keyboard          a source: lines that a person types
-postgres          a sink: rows of tables of PostgreSQL, exactly once
+postgres          a sink: rows of tables of PostgreSQL; a source: their changes; exactly once
+captured          what a source says of a row that has changed
 connector         what a connector implements: live or positioned sources, sinks
 lines, ratelimit  bytes cut into lines; the length of each and their speed are bounded
 options, secret   options as people write them, and secrets by reference
@@ -17,6 +18,7 @@ run               runs one source or sink of an application
 A connector of your own needs none of these but ``connector``: see ``docs/connectors.md``.
 """
 
+from penstock.connectors.captured import Captured
 from penstock.connectors.connector import (
     AWAY,
     WHOLE,
@@ -38,6 +40,7 @@ from penstock.connectors.connector import (
 from penstock.connectors.files.jsonfiles import json_files
 from penstock.connectors.files.textfile import text_file
 from penstock.connectors.keyboard import keyboard
+from penstock.connectors.postgres.changes import postgres_changes
 from penstock.connectors.postgres.table import postgres_table
 from penstock.connectors.run import run_sink, run_source
 from penstock.connectors.tcp import tcp_lines
@@ -47,6 +50,7 @@ __all__ = [
     "WHOLE",
     "AttachedConnector",
     "BatchLimits",
+    "Captured",
     "Feed",
     "Item",
     "LiveConnector",
@@ -61,6 +65,7 @@ __all__ = [
     "WritingConnector",
     "json_files",
     "keyboard",
+    "postgres_changes",
     "postgres_table",
     "run_sink",
     "run_source",

@@ -5,5 +5,6 @@ session. Importing this package needs neither Kafka nor Spark.
 """
 
 from penstock.testing.driver import Driver
+from penstock.testing.trials import try_sink, try_source
 
-__all__ = ["Driver"]
+__all__ = ["Driver", "try_sink", "try_source"]

@@ -5,10 +5,12 @@ from typing import Any
 
 import msgspec
 
+from penstock.connectors.captured import Captured
 from penstock.connectors.connector import Item
-from penstock.core.graph.data import Output
+from penstock.core.graph.data import Output, Table
 from penstock.core.graph.parts import Source
 from penstock.core.records.codec import Codec, JsonCodec
+from penstock.core.records.rowkey import row_of
 from penstock.errors import DataError
 from penstock.machine.process.usercode import is_users, raised
 
@@ -46,6 +48,8 @@ class Intake:
         if fault := item.fault():
             raise fault
         content = item.content
+        if isinstance(content, Captured) and self._parse is None:
+            return self._captured(content)
         if self._parse is not None:
             record = self._parsed(self._parse, content)
         elif isinstance(content, bytes):
@@ -70,6 +74,27 @@ class Intake:
             # Whatever it is, the end of the process included: the next line is another one.
             raise DataError(f"parse {raised(error)}", code="user.raised") from error
         return None if record is None else self._of_type(record, "parse")
+
+    def _captured(self, change: Captured) -> Entry:
+        """Return the row of a change, or what deletes it."""
+        if change.now is not None:
+            try:
+                record = msgspec.convert(change.now, self._type.cls)
+            except (msgspec.ValidationError, RecursionError) as error:
+                reason = f"a row of {change.table} is no {self._type.name}: {error}"
+                raise DataError(reason, code="data.wrong-type") from error
+            value = self._codec.encode(record)
+            return Entry(self._codec.key(self._codec.decode(value)), value)
+        if change.kind != "delete" or not isinstance(self._into, Table):
+            reason = f"{self._into.kind} {self._into.name!r} cannot tell of this: {change.kind}"
+            raise DataError(reason, code="source.no-row")
+        before, schema = change.before or {}, self._type.schema
+        key = tuple(before.get(name) for name in schema.key)
+        try:
+            return self._deletion(row_of(schema, key if len(key) > 1 else key[0]))
+        except TypeError as error:
+            reason = f"a deletion from {change.table}: {error}"
+            raise DataError(reason, code="data.wrong-type") from error
 
     def _deletion(self, row: Any) -> Entry:
         """Return what deletes a row of the table."""

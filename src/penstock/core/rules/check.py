@@ -149,6 +149,14 @@ def _sources(graph: Graph) -> Iterator[Problem]:
             text = f"source {part.name!r}: {type(part.connector).__name__} has neither run nor open"
             hint = "give it run(feed), or splits() and open(split, position)"
             yield Problem("source.no-connector", text, hint, part.place)
+        if (
+            getattr(part.connector, "gives_changes", False)
+            and part.parse is None
+            and not isinstance(part.into, Table)
+        ):
+            text = f"source {part.name!r} gives changes, and a stream cannot tell of deletions"
+            hint = "let it feed a table, or give it a parse that makes a record of each change"
+            yield Problem("source.no-parse", text, hint, part.place)
         made, held = part.parse, part.into.record
         if isinstance(made, type) and record_type(made) and not issubclass(made, held.cls):
             text = f"source {part.name!r}: parse makes {made.__name__}, but its {part.into.kind} "
