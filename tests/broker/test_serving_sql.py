@@ -1,4 +1,7 @@
-"""SQL over the tables and states that a gateway shows."""
+"""SQL over the tables and states that a gateway shows.
+
+Long because all of it asks one running application, which takes seconds to start.
+"""
 
 # ruff: noqa: S608 - the texts of queries are what is tested
 
@@ -19,6 +22,8 @@ from typing import Literal
 from urllib.parse import quote
 
 import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from penstock import App, State, record
 from penstock.backbone.topics.topics import Topics
@@ -29,6 +34,7 @@ from penstock.errors import DataError
 from penstock.state import ListState, MapState
 
 from .serving_site import open_door, until, working
+from .test_serving_push import listening
 
 PARTITIONS = 3
 
@@ -296,6 +302,84 @@ def test_roles_apply_to_each_table_and_state_before_anything_is_told_of_them(sho
         assert (answer.status, answer.json["code"]) == (403, "caller.not-allowed"), text
 
 
+def test_what_changes_in_an_answer_is_told_once_also_over_a_break(shop):
+    headers = {"Authorization": "Bearer all"}
+
+    def told(word, value):
+        return {"word": word, "value": value}
+
+    def say(*words):
+        shop.post(f"{shop.app}.words", [{"word": word} for word in words])
+
+    text = "select word, value from count.total where word like 'push%'"
+    path = f"/v1/sql/changes?query={quote(text)}"
+    with listening(shop, path, **headers) as events:
+        kind, ready = events.next()
+        assert (kind, list(ready["relations"])) == ("ready", ["count.total"])
+        say("push-a")
+        assert events.next() == ("change", {"before": None, "value": told("push-a", 1)})
+        assert events.next()[0] == "at"
+        say("push-a")
+        change = {"before": told("push-a", 1), "value": told("push-a", 2)}
+        assert events.next() == ("change", change)
+        reached = events.last
+    say("push-a", "push-b")
+    with listening(shop, path, **headers, **{"Last-Event-ID": reached}) as events:
+        kind, ready = events.next()
+        assert (kind, ready["resumed"]) == ("ready", True)
+        found = {}
+        while len(found) < 2:
+            kind, change = events.next()
+            if kind == "change":
+                found[change["value"]["word"]] = (change["before"], change["value"])
+        assert found["push-a"] == (told("push-a", 2), told("push-a", 3))
+        assert found["push-b"] == (None, told("push-b", 1))
+    with listening(shop, path, **headers, **{"Last-Event-ID": "elsewhere-7"}) as events:
+        assert {events.next()[0], events.next()[0], events.next()[0]} == {"row", "ready"}
+
+
+def test_what_changes_in_a_state_is_told_by_key_and_prefix(shop):
+    headers = {"Authorization": "Bearer all"}
+    base = "/v1/states/count/lengths/changes"
+    shop.post(f"{shop.app}.words", {"word": "tell", "length": 4})
+    until(lambda: shop.get("/v1/states/count/lengths/values/tell").status == 200, "it is there")
+    with (
+        listening(shop, f"{base}?key=tell", **headers) as one,
+        listening(shop, f"{base}?prefix=tel", **headers) as some,
+    ):
+        for events in (one, some):
+            kind, row = events.next()
+            assert (kind, row["key"]) == ("row", "tell")
+            assert events.next()[0] == "ready"
+        before = row["value"]
+        shop.post(f"{shop.app}.words", {"word": "tell", "length": 9})
+        change = {"key": "tell", "before": before, "value": before | {"9": 1}}
+        for events in (one, some):
+            assert events.next() == ("change", change)
+    assert shop.get(f"{base.replace('lengths', 'none')}").json["code"] == "state.unknown"
+    assert shop.get(base, Authorization="Bearer counter").status == 403
+    table = f"{shop.app}.counts"
+    text = f"select a.word, b.word as other from {table} a join {table} b on a.kind = b.kind"
+    assert shop.get(f"/v1/sql/changes?query={quote(text)}").json["code"] == "changes.too-many"
+
+
+def test_a_websocket_tells_the_same(shop):
+    text = f"select word, count from {shop.app}.counts where word = 'socket'"
+    url = f"ws://127.0.0.1:{shop.port}/v1/sql/socket?query={quote(text)}"
+    options = {"additional_headers": {"Authorization": "Bearer all"}, "open_timeout": 60}
+    with connect(url, **options) as socket:
+        ready = json.loads(socket.recv(60))
+        assert ready["event"] == "ready"
+        shop.post(f"{shop.app}.words", {"word": "socket"})
+        told = json.loads(socket.recv(60))
+        assert (told["event"], told["data"]["value"]["word"]) == ("change", "socket")
+    with connect(f"{url}&last={told['id']}", **options) as socket:
+        assert json.loads(socket.recv(60))["data"]["resumed"] is True
+    with pytest.raises(InvalidStatus) as refused:
+        connect(url.replace("word", "wrod", 1), **options)
+    assert refused.value.response.status_code == 400
+
+
 @dataclass
 class Total:
     word: str
@@ -338,7 +422,8 @@ def test_the_command_line_asks_states_and_tables_without_spark(shop, kafka, caps
     text = f"""select o.word, t.value from count.total t join `{shop.app}.origins` o
         on o.word = t.word where o.word < 'w011' order by 1"""
     assert query(text, "--csv") == (0, "word,value\nw000,3\nw010,3\n", "")
-    code, out, _ = query(f"select word, count from {shop.app}.counts order by 1", "--limit", "1")
+    text = f"select word, count from {shop.app}.counts where word like 'w%' order by 1"
+    code, out, _ = query(text, "--limit", "1")
     assert (code, out) == (0, "word\tcount\nw000\t3\n")
     code, _, err = query("select wrod from count.total")
     assert code == 1

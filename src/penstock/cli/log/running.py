@@ -37,7 +37,7 @@ class RunningAnswer:
 
     def __init__(self, found: Found) -> None:
         self._found = found
-        self.columns = [column.name for column in found.plan.columns]
+        self.columns = [column.name for column in found.columns]
         self.truncated = found.more
 
     def rows(self) -> Iterator[tuple[Any, ...]]:

@@ -250,6 +250,10 @@ class ServingSettings:
     query_bytes: int = _setting(
         64 << 20, "the most memory for groups, joins and orders of one SQL query"
     )
+    watches: int = _setting(100, "the most queries and states that are watched at once")
+    watch_interval: timedelta = _setting(
+        timedelta(milliseconds=500), "how often a query or a state that is watched is asked again"
+    )
     wait_limit: timedelta = _setting(
         timedelta(seconds=10), "how long a question may wait for the offsets that it names"
     )

@@ -11,14 +11,16 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
+import msgspec
+
 from penstock.core.asking.questions import More, Pick, Positions, Rows, Scan
-from penstock.core.sql.access import Access
+from penstock.core.sql.access import EVERYTHING, Access
 from penstock.errors import DataError, PenstockError, TransientError
 from penstock.serving.relations.catalog import StateRelation, TableRelation
 from penstock.serving.tables.owners import Owners
 from penstock.serving.tables.view import TableView
 
-__all__ = ["Opened", "Wanted", "open_state", "open_table"]
+__all__ = ["Opened", "Wanted", "open_state", "open_table", "positions_of"]
 
 _PAGE_ROWS = 5000
 _FIRST_BYTES = 8 << 20
@@ -33,8 +35,8 @@ class Wanted:
     """What of a relation is wanted, and what must be in it: ``at_least`` is waited for."""
 
     access: Access
-    at_least: Positions
-    wait_seconds: float
+    at_least: Positions = field(default_factory=dict)
+    wait_seconds: float = 0.0
 
 
 @dataclass(slots=True, eq=False)
@@ -80,8 +82,13 @@ async def open_table(relation: TableRelation, view: TableView, wanted: Wanted) -
     return opened
 
 
-async def open_state(relation: StateRelation, owners: Owners, wanted: Wanted) -> Opened:
-    """Read a state, of all tasks that have what is wanted; TransientError where one is moving."""
+async def open_state(
+    relation: StateRelation, owners: Owners, wanted: Wanted, *, raw: bool = False
+) -> Opened:
+    """Read a state, of all tasks that have what is wanted; TransientError where one is moving.
+
+    ``raw``: its rows are keys with their values as JSON.
+    """
     reading = _StateReading(relation, owners, wanted)
     pages = await reading.begin()
     positions: Positions = {}
@@ -92,8 +99,19 @@ async def open_state(relation: StateRelation, owners: Owners, wanted: Wanted) ->
     known = [age for age in ages if age is not None]
     stale = None if len(known) < len(ages) else max(known, default=0.0)
     opened = Opened(positions, stale, iter(()), ends=[reading.end])
-    opened.rows = _read(opened, reading.rows(), relation.shape.rows)
+    read = _as_is if raw else relation.shape.rows
+    opened.rows = _read(opened, reading.rows(), read)
     return opened
+
+
+async def positions_of(relation: StateRelation, owners: Owners) -> Positions:
+    """Return how far all tasks of a state are, without reading it."""
+    reading = _StateReading(relation, owners, Wanted(access=EVERYTHING))
+    return await reading.positions()
+
+
+def _as_is(key: bytes, value: bytes) -> Iterable[Any]:
+    return ((key.decode("utf-8", "replace"), msgspec.Raw(value)),)
 
 
 class _StateReading:
@@ -143,6 +161,19 @@ class _StateReading:
                     self._more(address, task, page), self._loop
                 )
                 self._pages[at] = address, asked.result(_PAGE_SECONDS)
+
+    async def positions(self) -> Positions:
+        """Return how far every task is."""
+        service = self._relation.service
+        tasks = await self._owners.tasks(service)
+        pages = await asyncio.gather(
+            *(self._owners.ask(service, self._pick(task, [])) for task in tasks)
+        )
+        found: Positions = {}
+        for page in pages:
+            for topic, offsets in page.positions.items():
+                found.setdefault(topic, {}).update(offsets)
+        return found
 
     async def end(self) -> None:
         """Let go of the scans that are held."""

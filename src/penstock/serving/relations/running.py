@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -13,13 +13,19 @@ import msgspec
 
 from penstock.core.asking.questions import Positions
 from penstock.core.settings.settings import ServingSettings
-from penstock.core.sql.access import access_of
+from penstock.core.sql.access import Access, access_of
 from penstock.core.sql.budget import Budget, QueryError
 from penstock.core.sql.execute import Executor
-from penstock.core.sql.plan import Plan
+from penstock.core.sql.plan import Column, Plan
 from penstock.errors import TransientError
 from penstock.serving.relations.catalog import Relation, StateRelation, TableRelation
-from penstock.serving.relations.reading import Opened, Wanted, open_state, open_table
+from penstock.serving.relations.reading import (
+    Opened,
+    Wanted,
+    open_state,
+    open_table,
+    positions_of,
+)
 from penstock.serving.tables.owners import Owners
 from penstock.serving.tables.view import TableView
 
@@ -49,7 +55,8 @@ class About:
 class Found:
     """The rows of an answer, as many as fit; ``more``: there are further ones."""
 
-    plan: Plan
+    columns: tuple[Column, ...] = ()
+    """None where it is no query."""
     rows: list[tuple[Any, ...]]
     more: bool
     relations: Mapping[str, About]
@@ -99,6 +106,35 @@ class Queries:
         finally:
             self._room.release()
 
+    async def values(self, relation: StateRelation, access: Access) -> Found:
+        """Return the keys of a state with their values as JSON, of some keys or of a range."""
+        deadline = monotonic() + self._settings.query_time.total_seconds()
+        opened = await open_state(relation, self._owners, Wanted(access=access), raw=True)
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(opened.close)
+            budget = self._budget(deadline, self._ending)
+            rows, more = await asyncio.get_running_loop().run_in_executor(
+                self._threads, self._taken, budget.timed(opened.rows)
+            )
+        return Found(rows=rows, more=more, relations={relation.name: _about(opened)})
+
+    async def positions(self, relation: StateRelation) -> Positions:
+        """Return how far a state is, without reading it."""
+        return await positions_of(relation, self._owners)
+
+    async def probe(self, plan: Plan) -> Any:
+        """Return how far the relations of a plan are; None: that is not cheaper than to ask."""
+        found = {}
+        for reading in plan.readings:
+            relation = self.relations[reading.name]
+            if isinstance(relation, TableRelation):
+                found[reading.name] = {"": self._views[reading.name].positions}
+            elif access_of(relation.keyed, reading.keep).keys is not None:
+                return None
+            elif isinstance(relation, StateRelation):
+                found[reading.name] = await positions_of(relation, self._owners)
+        return found
+
     def close(self) -> None:
         """End; what is under way ends soon."""
         self._ending.set()
@@ -119,14 +155,10 @@ class Queries:
                 self._threads, self._execute, plan, several, self._budget(deadline, gone)
             )
         about = {
-            reading.name: About(
-                positions=opened.positions,
-                stale_seconds=opened.stale_seconds,
-                left_out=opened.left_out,
-            )
+            reading.name: _about(opened)
             for reading, opened in zip(plan.readings, several, strict=True)
         }
-        return Found(plan=plan, rows=rows, more=more, relations=about)
+        return Found(columns=plan.columns, rows=rows, more=more, relations=about)
 
     async def _open(self, name: str, keep: Any, asked: Asked) -> Opened:
         relation = self.relations[name]
@@ -164,9 +196,13 @@ class Queries:
         self, plan: Plan, several: list[Opened], budget: Budget
     ) -> tuple[list[tuple[Any, ...]], bool]:
         """Run a plan, in a thread that may be held up; stop at the rows that an answer has."""
+        return self._taken(Executor(plan).run([each.rows for each in several], budget))
+
+    def _taken(self, rows: Iterable[tuple[Any, ...]]) -> tuple[list[tuple[Any, ...]], bool]:
+        """Return as many rows as an answer has, and whether there are more."""
         found: list[tuple[Any, ...]] = []
         size = 0
-        for row in Executor(plan).run([each.rows for each in several], budget):
+        for row in rows:
             size += _size(row)
             if len(found) == self._settings.query_rows or (
                 found and size > self._settings.answer_bytes
@@ -174,6 +210,14 @@ class Queries:
                 return found, True
             found.append(row)
         return found, False
+
+
+def _about(opened: Opened) -> About:
+    return About(
+        positions=opened.positions,
+        stale_seconds=opened.stale_seconds,
+        left_out=opened.left_out,
+    )
 
 
 def _size(row: tuple[Any, ...]) -> int:

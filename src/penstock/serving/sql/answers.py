@@ -44,9 +44,7 @@ def chosen_form(request: Request) -> Form:
 def about(found: Found) -> dict[str, Any]:
     """Return what an answer says besides its rows."""
     return {
-        "columns": [
-            {"name": column.name, "type": str(column.type)} for column in found.plan.columns
-        ],
+        "columns": [{"name": column.name, "type": str(column.type)} for column in found.columns],
         "more": found.more,
         "stale_seconds": found.stale_seconds,
         "relations": {
@@ -62,7 +60,7 @@ def about(found: Found) -> dict[str, Any]:
 
 def row_objects(found: Found) -> list[dict[str, Any]]:
     """Return the rows by the names of their columns."""
-    names = [column.name for column in found.plan.columns]
+    names = [column.name for column in found.columns]
     return [dict(zip(names, row, strict=True)) for row in found.rows]
 
 

@@ -26,7 +26,7 @@ _ATOMS = {
 
 def arrow_stream(found: Found, about: dict[str, Any]) -> bytes:
     """Return the rows as a stream with one batch; ``about`` is in the schema's metadata."""
-    columns = found.plan.columns
+    columns = found.columns
     schema = pa.schema(
         [pa.field(column.name, _type(column.type)) for column in columns],
         metadata={b"penstock": msgspec.json.encode(about)},

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from penstock.core.graph.gateway import Gateway
 from penstock.serving.describe.openapi import problems
 from penstock.serving.http.bodies import JSON, NDJSON
 from penstock.serving.sql.answers import ARROW
@@ -11,8 +12,8 @@ __all__ = ["sql_paths"]
 _TEXT = {"type": "string", "minLength": 1, "description": "one SELECT"}
 
 
-def sql_paths() -> dict[str, Any]:
-    """Return the path that answers SQL."""
+def sql_paths(gateway: Gateway) -> dict[str, Any]:
+    """Return the paths that answer SQL, and tell what changes."""
     asked = {"name": "query", "in": "query", "required": True, "schema": _TEXT}
     body = {
         "type": "object",
@@ -36,7 +37,48 @@ def sql_paths() -> dict[str, Any]:
                 "requestBody": {"required": True, "content": {JSON: {"schema": body}}},
                 "responses": {"200": _answer(), **problems(*refused, "408", "413", "415")},
             },
-        }
+        },
+        "/v1/sql/changes": {
+            "get": _changes("sql_changes", "The rows of a query, and then what changes", [asked])
+        },
+        **{
+            f"/v1/states/{service.name}/{state.name}/changes": {
+                "get": _changes(
+                    f"changes_{service.name}_{state.name}",
+                    f"{state.name} of {service.name}, and then what changes in it",
+                    _WHICH,
+                )
+            }
+            for service in gateway.services
+            for state in service.states
+        },
+    }
+
+
+_WHICH = [
+    {"name": name, "in": "query", "schema": {"type": "string"}, "description": text}
+    for name, text in (("key", "only this key"), ("prefix", "only keys that begin so"))
+]
+
+
+def _changes(operation: str, summary: str, parameters: list[dict[str, Any]]) -> dict[str, Any]:
+    last = {
+        "name": "Last-Event-ID",
+        "in": "header",
+        "schema": {"type": "string"},
+        "description": "go on behind this event; also as ?last=",
+    }
+    return {
+        "operationId": operation,
+        "summary": f"{summary}, as server-sent events",
+        "parameters": [*parameters, last],
+        "responses": {
+            "200": {
+                "description": "events: row, ready, change, at, waiting, behind, ended",
+                "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            },
+            **problems("400", "401", "403", "404", "405", "413", "421", "422", "429", "503"),
+        },
     }
 
 

@@ -7,6 +7,7 @@ from penstock.serving.relations.running import Queries
 from penstock.serving.room import Building, Room
 from penstock.serving.sql.describe import sql_paths
 from penstock.serving.sql.routes import PATH, SqlRoutes
+from penstock.serving.sql.watch import WatchRoutes
 
 __all__ = ["open_sql"]
 
@@ -21,14 +22,22 @@ class _Sql(Room):
             views=shown.views,
         )
         routes = SqlRoutes(gateway, building.settings, self._queries)
+        watch = WatchRoutes(
+            gateway, building.settings, self._queries, sql=routes, stop=building.leaving
+        )
         self.routes = [
             Route(PATH, routes.get, methods=["GET"]),
             Route(PATH, routes.post, methods=["POST"]),
+            Route(f"{PATH}/changes", watch.query, methods=["GET"]),
+            Route("/v1/states/{service}/{state}/changes", watch.state, methods=["GET"]),
+            *building.socket_routes(f"{PATH}/socket", watch.socket),
         ]
-        self.paths = sql_paths()
+        self._watches = watch.watches
+        self.paths = sql_paths(gateway)
 
     async def close(self) -> None:
-        """End the queries that are under way."""
+        """End the queries that are under way, and those that are watched."""
+        await self._watches.close()
         self._queries.close()
 
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 from http import HTTPStatus
 
 import msgspec
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response
 
 from penstock.core.expression.fault import Fault, FaultError
@@ -22,7 +22,7 @@ from penstock.serving.relations.catalog import schemas
 from penstock.serving.relations.running import Asked, Found, Queries
 from penstock.serving.sql.answers import chosen_form
 
-__all__ = ["PATH", "SqlRoutes", "faults_problem"]
+__all__ = ["PATH", "SqlRoutes", "faults_problem", "query_problem"]
 
 PATH = "/v1/sql"
 
@@ -48,16 +48,20 @@ class SqlRoutes:
 
     async def get(self, request: Request) -> Response:
         """Answer a query that stands in the address."""
-        text = request.query_params.get("query", "")
-        if not text:
-            raise Problem(
-                HTTPStatus.BAD_REQUEST,
-                "query.value",
-                "query: it is missing",
-                path="query",
-                allowed="one SELECT",
-            )
-        return await self._answer(request, text)
+        return await self._answer(request, self.text_in_address(request))
+
+    def text_in_address(self, request: HTTPConnection) -> str:
+        """Return the query that stands in the address; else a Problem."""
+        text: str = request.query_params.get("query", "")
+        if text:
+            return text
+        raise Problem(
+            HTTPStatus.BAD_REQUEST,
+            "query.value",
+            "query: it is missing",
+            path="query",
+            allowed="one SELECT",
+        )
 
     async def post(self, request: Request) -> Response:
         """Answer a query that is the body: ``{"query": "select ..."}``."""
@@ -80,7 +84,7 @@ class SqlRoutes:
             ) from error
         return await self._answer(request, text)
 
-    def plan(self, request: Request, text: str) -> Plan:
+    def plan(self, request: HTTPConnection, text: str) -> Plan:
         """Return the plan of a query that the caller may ask; else a Problem."""
         relations = self._queries.relations
         try:
@@ -135,9 +139,7 @@ async def _unless_gone(request: Request, queries: Queries, asked: Asked) -> Foun
             raise ClientDisconnect
         return answering.result()
     except QueryError as error:
-        raise Problem(
-            HTTPStatus.UNPROCESSABLE_ENTITY, error.code, error.message, allowed=error.hint
-        ) from error
+        raise query_problem(error) from error
     finally:
         for task in (answering, leaving):
             task.cancel()
@@ -150,6 +152,11 @@ async def _hung_up(request: Request) -> None:
     """Wait until the caller has gone; what is left of a body is of no interest."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+def query_problem(error: QueryError) -> Problem:
+    """Return the refusal of a query that takes too much."""
+    return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, error.code, error.message, allowed=error.hint)
 
 
 def faults_problem(faults: tuple[Fault, ...], text: str) -> Problem:
