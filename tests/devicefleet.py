@@ -3,9 +3,9 @@
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from apps.anomaly.learning import learn
 from apps.anomaly.records import Measurement, Message, Receipt
 from apps.anomaly.scoring import Trend
+from apps.anomaly.training.learning import learn
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 STARTED = 1_767_225_600_000

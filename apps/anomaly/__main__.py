@@ -1,5 +1,7 @@
-"""``python -m apps.anomaly``: what the application can do without a broker.
+"""``python -m apps.anomaly``: what is beside the application.
 
+python -m apps.anomaly simulate                plays devices, with faults and trouble on the way
+python -m apps.anomaly report [FILE]           makes an HTML report of what is on the topics
 python -m apps.anomaly score IN_DIR OUT_DIR    scores every series under IN_DIR
 python -m apps.anomaly drives FILE             says which drives it would have alarmed at
 python -m apps.anomaly train-drives FILE OUT   trains the model of drives, with Spark
@@ -12,11 +14,18 @@ from pathlib import Path
 
 import msgspec
 
+from apps.anomaly.devices import simulated
+from apps.anomaly.devices.recording import RecordingError
 from apps.anomaly.drives.files import DrivesError, read_days
 from apps.anomaly.drives.model import MODEL, ModelError, load_model
 from apps.anomaly.drives.replay import outcome, replay
+from apps.anomaly.evidence.report import write
+from apps.anomaly.evidence.running import RunningError
 from apps.anomaly.series.files import SeriesError, score_directory
 from penstock.models import sealed
+
+REPORT = Path("anomaly-report.html")
+REFUSALS = (DrivesError, ModelError, RecordingError, RunningError, SeriesError)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -24,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     try:
         given.run(given)
-    except (DrivesError, ModelError, SeriesError, OSError) as error:
+    except (*REFUSALS, OSError) as error:
         print(f"anomaly: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -33,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="anomaly", description="Detect anomalies in files.")
+    parser = argparse.ArgumentParser(prog="anomaly", description="Anomaly detection for devices.")
     verbs = parser.add_subparsers(dest="verb", required=True)
     score = verbs.add_parser("score", help="score every series (timestamp, value) in a directory")
     score.add_argument("source", type=Path, metavar="IN_DIR")
@@ -43,12 +52,21 @@ def _parser() -> argparse.ArgumentParser:
     drives.add_argument("file", type=Path, metavar="FILE")
     drives.add_argument("--model", type=Path, help="parameters; by default the shipped ones")
     drives.set_defaults(run=_drives)
+    simulated.add_to(verbs)
+    report = verbs.add_parser("report", help="make an HTML report of what is on the topics")
+    report.add_argument("target", type=Path, nargs="?", default=REPORT, metavar="FILE")
+    report.set_defaults(run=_report)
     train = verbs.add_parser("train-drives", help="train the model of drives, with Spark")
     train.add_argument("file", type=Path, metavar="FILE")
     train.add_argument("target", type=Path, metavar="OUT")
     train.add_argument("--version", type=int, default=1, help="the number of this version")
     train.set_defaults(run=_train)
     return parser
+
+
+def _report(given: argparse.Namespace) -> None:
+    write(given.target)
+    print(f"the report is in {given.target}", file=sys.stderr)
 
 
 def _score(given: argparse.Namespace) -> None:

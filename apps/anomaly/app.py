@@ -8,16 +8,30 @@
                    └──▶ acknowledgements ──▶ Session ◀── orders ◀───────── follow ──▶ notices
                                                 └──▶ commands, back to the devices
 
-Devices send messages. ``ingest`` takes each once. ``scorer`` scores one measurement at a time with
-the newest good version of the model, and only anomalies go on. The life cycle ``device`` says what
-follows, and a session for each device sees to it that commands arrive. Drives that report once a
-day have a graph of their own in ``drives``.
+Devices send messages over sockets, to the ``door``. ``ingest`` takes each once. ``scorer`` scores
+one measurement at a time with the newest good version of the model, and only anomalies go on. The
+life cycle ``device`` says what follows, and a session for each device sees to it that commands
+arrive. ``drift`` says when what comes is not what the model was trained on. Drives that report once
+a day have a graph of their own in ``drives``.
 """
 
 from apps.anomaly.application import app
 from apps.anomaly.drives import graph as drives
+from apps.anomaly.edges import door
 from apps.anomaly.ingest import ingest
 from apps.anomaly.scorer import FirstModel, Scorer
-from apps.anomaly.sessions import Session, follow
+from apps.anomaly.sessions import Push, Session, follow
+from apps.anomaly.training import drift
 
-__all__ = ["FirstModel", "Scorer", "Session", "app", "drives", "follow", "ingest"]
+__all__ = [
+    "FirstModel",
+    "Push",
+    "Scorer",
+    "Session",
+    "app",
+    "door",
+    "drift",
+    "drives",
+    "follow",
+    "ingest",
+]

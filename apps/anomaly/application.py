@@ -4,7 +4,9 @@ from apps.anomaly.records import (
     Acknowledgement,
     Anomaly,
     Command,
+    Decision,
     DeviceAlarm,
+    DriftAlarm,
     Message,
     ModelAlarm,
     Notice,
@@ -19,7 +21,9 @@ __all__ = [
     "anomalies",
     "app",
     "commands",
+    "decisions",
     "device_alarms",
+    "drift_alarms",
     "messages",
     "model_alarms",
     "model_versions",
@@ -40,6 +44,8 @@ acknowledgements = app.stream("acknowledgements", Acknowledgement, event_time=RA
 samples = app.stream("samples", Sample, event_time=EventTime(disorder="30s", ahead="10m"))
 model_versions = app.table("model_versions", ModelVersion)
 model_alarms = app.stream("model_alarms", ModelAlarm)
+drift_alarms = app.stream("drift_alarms", DriftAlarm)
+decisions = app.stream("decisions", Decision)
 
 anomalies = app.stream("anomalies", Anomaly, event_time=RARE)
 commands = app.stream("commands", Command)

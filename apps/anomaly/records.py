@@ -10,7 +10,9 @@ __all__ = [
     "Anomaly",
     "Burst",
     "Command",
+    "Decision",
     "DeviceAlarm",
+    "DriftAlarm",
     "Finding",
     "Measurement",
     "Message",
@@ -173,6 +175,48 @@ class ModelAlarm:
     version: int
     code: str
     reason: str
+
+
+@record(key="model", time="at")
+class DriftAlarm:
+    """What comes now is not what a version was trained on; it asks for training."""
+
+    model: str
+    version: int
+    at: datetime
+    kind: str
+    of: str
+    """The feature that drifted, or ``score``."""
+    index: float
+    test: str = "population stability index"
+
+
+@record(key="model", time="at")
+class Decision:
+    """What training came to: the candidates on held-back time, and which one was published."""
+
+    model: str
+    at: datetime
+    asked: bool
+    """Whether drift was the reason."""
+    published: int
+    """The new version; 0: none, the one in service is better."""
+    in_service: int
+    """The version that it was compared with; 0: there was none."""
+    chosen: str
+    """The best candidate: its family, and what it learnt from."""
+    losses: dict[str, float]
+    """Of each candidate, and of the one in service, on held-back time; less is better."""
+    flagged: dict[str, float]
+    """The share of held-back samples that each would have called anomalous."""
+    missed: dict[str, float]
+    """The share of disturbed samples that each would not have noticed."""
+    samples: int
+    held_back: int
+    held_back_from: datetime
+    read: str
+    """The offsets of all that was read."""
+    seconds: float
 
 
 # What is done about it.

@@ -12,21 +12,21 @@ from apps.anomaly.application import (
     samples,
     telemetry,
 )
-from apps.anomaly.learning import learn
 from apps.anomaly.records import Anomaly, ModelAlarm, Sample, Telemetry
 from apps.anomaly.scoring import MODEL, TelemetryModel, Trend, check
 from apps.anomaly.scoring import score as score_of
+from apps.anomaly.training.learning import learn
 from penstock import State, feedback
 from penstock.models import Models, ModelVersion, sealed
 from penstock.tables import Rows, broadcast
 
 __all__ = ["FirstModel", "Scorer"]
 
-ENOUGH = 3_000
+ENOUGH = 2_000
 """The first model is learnt from so many samples."""
 ONE_IN = 10
 """Once there is a model, so many measurements of a device have one sample."""
-SETTLED = 5
+SETTLED = 30
 """A device's first measurements say little of it: its trend is too short."""
 
 
@@ -45,14 +45,16 @@ class Scorer:
         self, measured: Telemetry, trend: State[Trend], rows: Rows[ModelVersion]
     ) -> Iterator[Anomaly | ModelAlarm | Sample]:
         """Remember a measurement and score it; say which versions of the model are not used."""
-        after = trend.get(Trend()).after(measured.metrics, measured.log)
+        past = trend.get(Trend()).of(measured.started)
+        after = past.after(measured.metrics, measured.log)
         trend.set(after)
         served = self.models.newest(rows)
         for refusal in self.models.refusals():
             yield ModelAlarm(refusal.model, refusal.version, refusal.code, refusal.reason)
         features = after.features(measured.metrics)
         sampled = served is None or measured.number % ONE_IN == 0
-        if served is not None and (sampled or measured.scored is None):
+        here = after.long_enough and (sampled or measured.scored is None)
+        if served is not None and here:
             found = score_of(served.parameters, measured.kind, features)
         else:
             found = None

@@ -12,7 +12,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import isfinite
 
+import msgspec
+
 from penstock import record
+from penstock.models import Reference
 
 __all__ = [
     "MODEL",
@@ -21,6 +24,7 @@ __all__ = [
     "TelemetryModel",
     "Trend",
     "check",
+    "for_kind",
     "score",
 ]
 
@@ -29,7 +33,9 @@ MODEL = "telemetry"
 
 FAST, SLOW, FADES = 0.2, 0.01, 0.9
 """How much of a new value is in the short mean and in the long one; what is left of a count."""
-MOST_STILL = 60
+EARLIEST = 5
+"""A device that has just started is not scored before so many measurements."""
+MOST_STILL = 20
 """Equal values in a row are counted up to here."""
 MOST_METRICS = 64
 """So many metrics of a device are remembered, and scored."""
@@ -65,6 +71,18 @@ class Trend:
     metrics: dict[str, Metric] = {}  # noqa: RUF012 - each record has its own
     warnings: float = 0.0
     """Log lines that warn, older ones counted less."""
+    started: int = 0
+    """When the device started: what was before does not count."""
+    count: int = 0
+
+    @property
+    def long_enough(self) -> bool:
+        """Whether there is enough of a past to score."""
+        return self.count >= EARLIEST
+
+    def of(self, started: int) -> Trend:
+        """Return this past, or an empty one if the device has started anew."""
+        return self if started == self.started else Trend(started=started)
 
     def after(self, metrics: Mapping[str, float], log: Iterable[str] = ()) -> Trend:
         """Return the past with one more measurement."""
@@ -76,7 +94,8 @@ class Trend:
             elif len(known) < MOST_METRICS:
                 known[name] = Metric(value, value, value)
         lines = sum(line.startswith(WARNINGS) for line in log)
-        return Trend(known, FADES * self.warnings + lines)
+        warnings = FADES * self.warnings + lines
+        return Trend(known, warnings, self.started, min(self.count + 1, EARLIEST))
 
     def features(self, metrics: Iterable[str]) -> dict[str, float]:
         """Return what the measurement means that came last and had these metrics.
@@ -116,6 +135,10 @@ class TelemetryModel:
     """A score above it is an anomaly..."""
     certain: float
     """... and above this one the device is to be taken out of use."""
+    references: dict[str, dict[str, Reference]] = {}  # noqa: RUF012 - each record has its own
+    """How the features of each kind were in training; nothing is scored with it."""
+    scores: dict[str, Reference] = {}  # noqa: RUF012
+    """How the scores of each kind were in training."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +172,13 @@ def score(model: TelemetryModel, kind: str, given: Mapping[str, float]) -> Score
         parts.append((name, part))
     parts.sort(key=lambda each: -each[1])
     return Score(odds / (1.0 + odds), dict(parts))
+
+
+def for_kind(model: TelemetryModel, kind: str) -> str:
+    """Return what a device of a kind needs of a model to score by itself, as JSON."""
+    kinds = {kind: model.kinds[kind]} if kind in model.kinds else {}
+    part = TelemetryModel(kinds, model.threshold, model.certain)
+    return msgspec.json.encode(part).decode()
 
 
 def check(model: TelemetryModel) -> None:

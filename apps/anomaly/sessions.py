@@ -16,13 +16,25 @@ from apps.anomaly.application import (
     app,
     commands,
     device_alarms,
+    messages,
+    model_versions,
     notices,
 )
-from apps.anomaly.records import Acknowledgement, Command, DeviceAlarm, Notice, What
-from penstock import Timer, Timers, record
+from apps.anomaly.records import (
+    Acknowledgement,
+    Command,
+    DeviceAlarm,
+    Message,
+    Notice,
+    What,
+)
+from apps.anomaly.scoring import MODEL, TelemetryModel, check, for_kind
+from penstock import State, Timer, Timers, record
 from penstock.lifecycles import lifecycle
+from penstock.models import Models, ModelVersion
+from penstock.tables import Rows, broadcast
 
-__all__ = ["Order", "Session", "device", "device_changes", "devices", "follow", "orders"]
+__all__ = ["Order", "Push", "Session", "device", "device_changes", "devices", "follow", "orders"]
 
 ANSWER_WITHIN = timedelta(seconds=5)
 """A command that was not acknowledged by then is sent again..."""
@@ -110,3 +122,44 @@ class Session:
         self.open[last.id] = again
         timers.set(last.id, after=ANSWER_WITHIN, time="processing")
         return again
+
+
+@record()
+class Pushed:
+    """The version that a device was last sent, and when, by the clock of the door."""
+
+    version: int
+    at: datetime
+
+
+@app.service(reads=(messages, broadcast(model_versions)), writes=commands, name="push")
+class Push:
+    """Sends the newest model to devices that score by themselves, until they say they have it.
+
+    A device needs no receipt for a model: each of its messages says which version it scores with.
+    """
+
+    def __init__(self) -> None:
+        self.models = Models(MODEL, TelemetryModel, check=check)
+
+    def process(
+        self, message: Message, pushed: State[Pushed], rows: Rows[ModelVersion]
+    ) -> Command | None:
+        """Send a model to a device that has an older one, or none, and was not sent it just now."""
+        served = self.models.newest(rows)
+        has = message.model_version
+        if served is None or has is None or has >= served.version:
+            return None
+        now = message.received_at
+        last = pushed.get()
+        if last and last.version == served.version and now - last.at < ANSWER_WITHIN:
+            return None
+        pushed.set(Pushed(served.version, now))
+        return Command(
+            device=message.device,
+            id=f"model@{served.version}",
+            what="model",
+            at=now,
+            model_version=served.version,
+            parameters=for_kind(served.parameters, message.kind),
+        )

@@ -219,7 +219,11 @@ def _guarantees() -> str:
 def test_the_test_that_proves_a_promise_exists(proof):
     path, _, name = proof.partition("::")
     tree = ast.parse((ROOT / path).read_text())
-    functions = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    functions = {
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
     assert name in functions
 
 

@@ -3,11 +3,11 @@
 from datetime import timedelta
 from typing import Any, TypeVar, Unpack, get_args, overload
 
-from penstock.core.declare.arguments import read_event_time
+from penstock.core.declare.arguments import read_event_time, read_trigger
 from penstock.core.declare.declarations import Declarations, Engine, inherited_event_time
 from penstock.core.declare.keywords import StreamOptions, TableOptions
 from penstock.core.graph.data import LAKE_HISTORY, Archive, Lake, Stream, Table
-from penstock.core.graph.parts import Pipeline
+from penstock.core.graph.parts import Pipeline, micro_batch
 from penstock.core.operators.operator import Operator
 from penstock.core.place import caller
 from penstock.core.records.days import Day
@@ -208,7 +208,9 @@ class DeclaresData:
         self._declared.data.append(lake)
         return lake
 
-    def archive(self, stream: Stream[T], *, name: str | None = None) -> Archive[T]:
+    def archive(
+        self, stream: Stream[T], *, name: str | None = None, every: str | timedelta = "0s"
+    ) -> Archive[T]:
         """Declare that the records of a stream are kept in the lake.
 
         A pipeline ``<name>.filling`` copies each record with its place on the log, exactly once.
@@ -218,6 +220,7 @@ class DeclaresData:
         Args:
             stream: The stream.
             name: The name of the lake table; ``<stream>.archive`` by default.
+            every: A batch begins at most this often; longer means fewer and larger files.
 
         Examples:
             >>> archive = app.archive(readings)
@@ -227,10 +230,9 @@ class DeclaresData:
         place = caller()
         given: Any = stream
         live = given.live if isinstance(given, Stream) else self._declared.no_stream(given, place)
+        options = self._declared.options("archive", name, place)
         archive = Archive(
-            name=self._declared.options("archive", name, place).name(
-                f"{live.name}.archive" if name is None else name
-            ),
+            name=options.name(f"{live.name}.archive" if name is None else name),
             record=live.record,
             partition_by=PARTITIONED_BY,
             stream=live,
@@ -243,6 +245,7 @@ class DeclaresData:
                 function=_unchanged,
                 reads=(live,),
                 writes=archive,
+                trigger=read_trigger(micro_batch(every=every), options),
                 place=place,
             )
         )

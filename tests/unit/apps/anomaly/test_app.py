@@ -9,17 +9,22 @@ from apps.anomaly.application import (
     anomalies,
     commands,
     device_alarms,
+    drift_alarms,
     messages,
     model_alarms,
     model_versions,
     notices,
     samples,
 )
-from apps.anomaly.records import Acknowledgement
-from apps.anomaly.scoring import MODEL
-from tests.devicefleet import at, message, model, receipt
+from apps.anomaly.devices.device import Device, Pace
+from apps.anomaly.devices.wire import FromDoor, stamped
+from apps.anomaly.records import Acknowledgement, Message, Sample
+from apps.anomaly.scoring import MODEL, Trend, score
+from apps.anomaly.training.learning import learn
+from tests.devicefleet import at, message, model, ordinary, receipt
 
 from penstock.models import sealed
+from penstock.models.drift import DRIFTED
 from penstock.testing import Driver
 
 
@@ -133,8 +138,65 @@ def test_the_first_model_is_learnt_from_the_stream_and_published_once(monkeypatc
 def test_once_there_is_a_model_every_tenth_measurement_is_a_sample_with_its_score(driver):
     heat(driver)
     found = driver.read(samples)
-    assert [each.number for each in found] == [10, 20, 30, 40, 50]
+    assert [each.number for each in found] == [30, 40, 50]
     assert {each.model_version for each in found} == {1}
     first, *_, last = found
     assert first.score == 0.0
     assert last.score > 0.5
+
+
+def test_a_device_that_scores_by_itself_is_sent_the_newest_model_until_it_says_that_it_has_it(
+    driver, learnt
+):
+    near = Device("n", at=at(0), local=True, pace=Pace())
+
+    def sent(second):
+        near.measure(at(second))
+        for line in near.lines(at(second)):
+            told = msgspec.json.decode(stamped(line, at(second)), type=Message)
+            driver.pipe(messages, told)
+            taken = FromDoor(taken=(told.started, told.number))
+            near.told(msgspec.json.encode(taken), at(second))
+        return driver.read(commands)
+
+    [first] = sent(0)
+    assert (first.what, first.model_version) == ("model", 1)
+    assert sent(1) == []  # it was sent it just now
+    [again] = sent(7)
+    assert again.id == first.id
+    near.told(msgspec.json.encode(FromDoor(command=again)), at(7))
+    assert sent(20) == []
+    driver.pipe(model_versions, sealed(MODEL, 2, learnt))
+    near.fail("overheating", at(21))
+    found = [each for second in range(21, 60) for each in sent(second)]
+    assert {each.model_version for each in found if each.what == "model"} == {2}
+    [each] = {each.model_version for each in driver.read(anomalies)}
+    assert each == 1  # nobody has told it of the new one yet
+    assert [each.what for each in found if each.what != "model"] == ["move-data"]
+
+
+def test_drift_of_inputs_and_of_scores_is_told_once_for_each_version(driver, learnt):
+    def samples_of(version, count, *, by=learnt, warmer=0.0):
+        for number in range(count):
+            metrics = ordinary(number) | {
+                "machine.celsius": ordinary(number)["machine.celsius"] + warmer
+            }
+            features = Trend().after(metrics).features(metrics)
+            found = score(by, "server", features)
+            yield Sample(
+                MODEL, "server", features, "a", at(number), 1, number, found.value, version
+            )
+
+    usual = learn([("server", each.features) for each in samples_of(1, 2_000)])
+    for version in (2, 3):
+        driver.pipe(model_versions, sealed(MODEL, version, usual))
+        driver.pipe(samples, *samples_of(version, 700, by=usual))
+        assert driver.read(drift_alarms) == []
+        driver.pipe(samples, *samples_of(version, 700, by=usual, warmer=20))
+        driver.crash()
+        driver.restart()
+        driver.pipe(samples, *samples_of(version, 300, by=usual, warmer=20))
+        found = driver.read(drift_alarms)
+        assert sorted(each.of for each in found) == ["machine.celsius.level", "score"]
+        assert {each.version for each in found} == {version}
+        assert all(each.index >= DRIFTED for each in found)

@@ -1,0 +1,1 @@
+"""Evidence: what can be shown of a run afterwards."""

@@ -1,0 +1,1 @@
+"""Training: models of telemetry learnt, compared, published, kept, and watched."""

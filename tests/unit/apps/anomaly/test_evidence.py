@@ -1,0 +1,67 @@
+"""What can be shown of a run: the report."""
+
+import re
+from xml.etree import ElementTree as ET
+
+import pytest
+from apps.anomaly.evidence.report import TOPICS, page
+from apps.anomaly.scoring import MODEL
+from tests.devicefleet import at, ordinary
+
+HOSTILE = '<script>alert("x")</script>'
+
+
+def row(number, device="a", **more):
+    return {"device": device, "at": at(number).isoformat(), "started": 1, "number": number} | more
+
+
+def change(number, before, state, device=HOSTILE):
+    return row(number, device, before=before, state=state, legal=True)
+
+
+@pytest.fixture
+def found():
+    return {
+        "telemetry": [
+            row(n, device, metrics=ordinary(n, device)) for n in range(50) for device in "ab"
+        ],
+        "anomalies": [row(7, contributions={"machine.celsius.level": 3.0})],
+        "samples": [{"score": n / 100, "model_version": 1 + n % 2} for n in range(100)],
+        "drift_alarms": [{"at": at(3).isoformat(), "version": 1, "of": "score", "index": 0.5}],
+        "decisions": [
+            {
+                "at": at(9).isoformat(),
+                "published": 2,
+                "in_service": 1,
+                "chosen": "medians of all",
+                "losses": {"in service": 0.4, "medians of all": 0.3},
+            }
+        ],
+        "model_versions": [
+            {"version": 1, "model": MODEL, "trained_on": HOSTILE, "figures": {"samples": 3.0}}
+        ],
+        "device_changes": [
+            change(1, "healthy", "failing"),
+            change(2, "failing", "draining"),
+            change(6, "draining", "off"),
+        ],
+        "notices": [row(5, text=HOSTILE)],
+    }
+
+
+def test_the_report_has_every_plot_loads_nothing_and_shows_the_texts_of_strangers_as_texts(found):
+    shown = page(found)
+    assert HOSTILE not in shown
+    assert "1 recoveries, the median is 5.0 s" in shown
+    assert "version 2" in shown
+    assert not re.search(r"(src|href)=|https?://|@import|url\(", shown)
+    plots = re.findall(r"<svg.*?</svg>", shown, re.DOTALL)
+    assert len(plots) == 6
+    for plot in plots:
+        ET.fromstring(plot)  # noqa: S314 - it is ours
+    assert plots[0].count("<circle") == 1  # the anomaly is marked
+
+
+def test_a_report_of_nothing_says_so():
+    shown = page({topic: [] for topic in TOPICS})
+    assert shown.count("nothing to show") >= 4
