@@ -6,6 +6,7 @@ them names the application where there are several.
 
 import importlib
 import sys
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -49,12 +50,15 @@ def load_application(reference: str) -> Application:
     """Import the application that a reference names.
 
     Raises ConfigurationError where there is none or more than one, and DefinitionError with every
-    problem where its file does not import.
+    problem where its file does not import. What it prints meanwhile goes to standard error.
     """
     target = find_target(reference)
     if str(target.root) not in sys.path:
         sys.path.insert(0, str(target.root))
-    return Application(_chosen(_imported(target), target).graph, target.root, reference)
+    # What the application prints is no part of a verb's answer: a drawing, JSON, reports.
+    with redirect_stdout(sys.stderr):
+        module = _imported(target)
+    return Application(_chosen(module, target).graph, target.root, reference)
 
 
 def find_target(reference: str) -> Target:
@@ -112,7 +116,9 @@ def _imported(target: Target) -> ModuleType:
         del sys.modules[target.module]
     try:
         return importlib.import_module(target.module)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         if target.file is not None:
             raise DefinitionError(mistakes_in(target.file, target.module, error)) from error
         if isinstance(error, ModuleNotFoundError) and error.name == target.module.split(".")[0]:

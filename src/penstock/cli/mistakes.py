@@ -82,13 +82,21 @@ def mistake(error: BaseException, root: Path, *, names: Iterable[str] = ()) -> P
         return Problem("app.import", text, hint, place)
     if isinstance(error, SystemExit):
         return Problem("app.raised", "importing it ends Python", "declare only", place)
-    if isinstance(error, ImportError) and (gone := _NOT_THERE.match(str(error))):
+    if isinstance(error, ImportError) and (gone := _NOT_THERE.match(_said(error))):
         hint = did_you_mean(gone[1], _public(sys.modules.get(gone[2])))
         return Problem("app.import", f"{gone[2]} has no {gone[1]!r}", hint, place)
     # In one line: what it says may come from anywhere, and must not look like another problem.
-    said = _OF_APP.sub("App.", str(error)) if isinstance(error, TypeError) else str(error)
+    said = _OF_APP.sub("App.", _said(error)) if isinstance(error, TypeError) else _said(error)
     text = printable(f"{kind}: {said}" if said else kind)
     return Problem("app.raised", text, _hint(error, names), place)
+
+
+def _said(error: BaseException) -> str:
+    """Return the text of an exception; even that is the user's code."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - its kind and place are enough
+        return ""
 
 
 def _fresh(file: Path, name: str) -> dict[str, Any]:
@@ -111,7 +119,9 @@ def _run(tree: ast.Module, namespace: dict[str, Any], file: Path) -> list[Proble
         code = compile(ast.Module([statement], []), str(file), "exec", flags, dont_inherit=True)
         try:
             exec(code, namespace)  # noqa: S102 - it is the user's own file, asked for by name
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it is reported
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is reported
             if not (isinstance(error, NameError) and error.name in lost):
                 found += (
                     error.problems
@@ -161,7 +171,7 @@ def _place(error: BaseException, root: Path) -> Place | None:
 def _wants_spark(error: BaseException) -> bool:
     """Return whether PySpark raised it for want of a session: with its code, or as an assertion."""
     if not isinstance(error, AssertionError):
-        return _NO_SPARK in str(error)
+        return _NO_SPARK in _said(error)
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -175,7 +185,7 @@ def _hint(error: BaseException, names: Iterable[str]) -> str:
         return did_you_mean(error.name, [name for name in names if not name.startswith("_")])
     if isinstance(error, AttributeError) and error.name:
         return did_you_mean(error.name, _public(error.obj))
-    return _call_hint(_OF_APP.sub("App.", str(error))) if isinstance(error, TypeError) else ""
+    return _call_hint(_OF_APP.sub("App.", _said(error))) if isinstance(error, TypeError) else ""
 
 
 def _call_hint(text: str) -> str:

@@ -96,6 +96,20 @@ def test_a_missing_module_and_an_exit_are_problems(project):
     ]
 
 
+def test_whatever_an_import_raises_is_a_problem(project):
+    silent = "class Silent(BaseException):\n    def __str__(self):\n        raise ValueError\n"
+    (project / "app.py").write_text(f"{ONE}{silent}raise Silent\n")
+    (found,) = problems("app")
+    assert (found.code, found.message) == ("app.raised", "Silent")
+
+
+def test_what_an_application_prints_is_no_part_of_the_answer(project, capsys):
+    (project / "app.py").write_text(f'{ONE}print("hello")\n')
+    load_application(".")
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", "hello\n")
+
+
 def test_a_module_that_raises_is_one_problem(project):
     (project / "app.py").write_text("1 / 0\n")
     (found,) = problems("app")
