@@ -23,7 +23,7 @@ PUBLIC = {
     ),
     "penstock.client": "Client ClientLimits Found RowChange Selected Sent SyncClient Ticket",
     "penstock.connectors": (
-        "AWAY WHOLE AttachedConnector BatchLimits Captured Feed Item LiveConnector Position"
+        "AWAY CONNECTORS WHOLE AttachedConnector BatchLimits Captured Feed Item LiveConnector Position"
         " PositionedConnector Reading Row RowsRefusedError Telling Trying Writer WritingConnector json_files keyboard"
         " postgres_changes postgres_table run_sink run_source tcp_lines text_file"
     ),

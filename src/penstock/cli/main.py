@@ -36,6 +36,7 @@ VERBS = {
     "init": Verb("application.init", "make a project that runs"),
     "check": Verb("application.check", "verify an application; start nothing"),
     "graph": Verb("application.graph", "draw an application"),
+    "connectors": Verb("application.connectors", "show the connectors and their options"),
     "explain": Verb("application.explain", "show what its parts compute, where and how"),
     "dev": Verb("running.dev", "run a whole application on this machine"),
     "run": Verb("running.run", "run parts of an application in this process"),

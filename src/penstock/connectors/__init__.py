@@ -11,6 +11,7 @@ lines, ratelimit  bytes cut into lines; the length of each and their speed are b
 options, secret   options as people write them, and secrets by reference
 source, sink      how sources and sinks are run
 retrying          sessions one after another: what is transient is tried again
+catalogue         which connectors there are, and what each takes
 progress          what a source or sink reports while it runs
 run               runs one source or sink of an application
 ================  ========================================================================
@@ -45,8 +46,15 @@ from penstock.connectors.postgres.table import postgres_table
 from penstock.connectors.run import run_sink, run_source
 from penstock.connectors.tcp import tcp_lines
 
+CONNECTORS = {
+    each.__name__: each
+    for each in (json_files, keyboard, postgres_changes, postgres_table, tcp_lines, text_file)
+}
+"""The connectors of Penstock by their names: functions that make one from options."""
+
 __all__ = [
     "AWAY",
+    "CONNECTORS",
     "WHOLE",
     "AttachedConnector",
     "BatchLimits",

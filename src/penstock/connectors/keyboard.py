@@ -47,7 +47,10 @@ def keyboard(*, max_line: str | int = _MAX_LINE) -> Keyboard:
 
     A line is written once, or lost if the process is killed before Kafka acknowledged it.
     ``penstock dev`` leaves it out, because it needs a terminal: run it with ``penstock run APP
-    --part NAME``. A line longer than ``max_line`` becomes a dead letter.
+    --part NAME``.
+
+    Args:
+        max_line: The longest line, in bytes; a longer one becomes a dead letter.
 
     Examples:
         >>> def parse(line: str) -> Alarm:

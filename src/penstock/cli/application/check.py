@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from penstock.cli.application.online import try_connections
 from penstock.cli.arguments import add_app, add_json, command
 from penstock.cli.load import load_application
 from penstock.cli.screen.terminal import problem_text, shortened
@@ -22,6 +23,11 @@ def register(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     add_app(parser)
     add_json(parser)
+    parser.add_argument(
+        "--online",
+        action="store_true",
+        help="also try the connection of each source and sink, and say what is wrong",
+    )
     command(parser, _check)
 
 
@@ -34,12 +40,18 @@ def _check(session: Session) -> int:
         problems = list(error.problems)
     problems += _configured_wrongly(session)
     terminal = session.terminal
+    tried: dict[str, str] = {}
+    if session.arguments.online and graph is not None and not problems:
+        tried, problems = try_connections(graph)
     if session.arguments.json:
         app = graph.app if graph else None
         found = [_as_json(problem) for problem in problems]
-        terminal.json({"app": app, "ok": not problems, "problems": found})
+        connections = {"connections": tried} if session.arguments.online else {}
+        terminal.json({"app": app, "ok": not problems, "problems": found} | connections)
     elif graph is not None and not problems:
         terminal.line(f"ok: {graph.app} has {counted(graph)}")
+        for part, text in tried.items():
+            terminal.line(f"ok: {part}: {text}")
     else:
         for problem in problems:
             terminal.lines(problem_text(problem))
