@@ -43,6 +43,8 @@ class OperatorTime:
         self._awake: list[list[tuple[SourceTime, int]]] = []
         """Of each stream that says how far event time is: its sources that are awake, with its
         disorder. While the clock stands still only they move."""
+        self._alone: SourceTime | None = None
+        """The one source that is awake, where there are no others."""
         self._asleep = BEGINNING
         """How far event time is by the streams of which all sources are idle."""
         if packed is not None:
@@ -138,9 +140,13 @@ class OperatorTime:
     def _go_on(self, found: SourceTime, time: int, clock: int, rule: WatermarkRule) -> int:
         """Take note of one more record of a source that came at this clock already."""
         before = found.newest
-        if time <= before or not rule.believes(time, clock):
+        if time <= before or (rule.ahead is not None and not rule.believes(time, clock)):
             return self.value
         found.newest = time
+        if found is self._alone:
+            if (reached := time - rule.disorder) > self.value:
+                self.value = reached
+            return self.value
         if before - rule.disorder > self.value:
             return self.value  # it does not hold back the others
         reached = self._asleep
@@ -167,6 +173,8 @@ class OperatorTime:
                 self._asleep = max(self._asleep, mark.value)
         if not self._awake:
             self._at = None  # nobody is awake: look at all of it each time
+        alone = len(self._awake) == 1 and len(self._awake[0]) == 1 and self._asleep <= self.value
+        self._alone = self._awake[0][0][0] if alone else None
 
     def _settle(self) -> None:
         """Let the watermark of each stream be as far as it came while the clock stood still."""

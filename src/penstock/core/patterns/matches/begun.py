@@ -144,21 +144,30 @@ class _Kept:
     def place(self, last: Link) -> int:
         """Return where a link is, after keeping it and all before it."""
         places = self._places
+        if (found := places.get(id(last))) is not None:
+            return found
         new: list[Link] = []
-        link: Link | None = last
-        while link is not None and id(link) not in places:
+        link = last[2]
+        before = -1
+        while link is not None:
+            if (found := places.get(id(link))) is not None:
+                before = found
+                break
             new.append(link)
             link = link[2]
-        before = -1 if link is None else places[id(link)]
-        for link in reversed(new):
-            event = link[0]
-            number = self._events.get(id(event))
-            if number is None:
-                number = self._events[id(event)] = len(self.events)
-                self.events.append(self._codec.pack(event))
-            self.links.append((number, link[1], before))
-            before = places[id(link)] = len(self.links) - 1
-        return before
+        while new:
+            before = self._keep(new.pop(), before)
+        return self._keep(last, before)
+
+    def _keep(self, link: Link, before: int) -> int:
+        event, step, _ = link
+        number = self._events.get(id(event))
+        if number is None:
+            number = self._events[id(event)] = len(self.events)
+            self.events.append(event.kept or self._codec.pack(event))
+        place = self._places[id(link)] = len(self.links)
+        self.links.append((number, step, before))
+        return place
 
 
 def _row(begun: Begun, kept: _Kept) -> tuple[Any, ...]:
