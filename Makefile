@@ -39,8 +39,9 @@ chaos: setup ## play every fault scenario with several seeds, and many more exam
 nexmark: setup ## all Nexmark queries over several seeds and disorders, compared with a database (15 minutes)
 	$(BIN)/python bench/nexmark/verify.py
 
-bench-services: setup ## services beside Kafka Streams and Quix (ten minutes)
+bench-services: setup ## services and joins beside Kafka Streams and Quix (15 minutes)
 	$(BIN)/python bench/services/compare.py
+	$(BIN)/python bench/services/joins.py
 
 bench-pipelines: setup ## pipelines beside Flink SQL and hand-written PySpark, latency, a cluster (25 minutes)
 	$(BIN)/python bench/pipelines/run.py

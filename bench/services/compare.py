@@ -106,14 +106,14 @@ def running(commands: list[list[str]]) -> Iterator[list["subprocess.Popen[bytes]
                 process.wait()
 
 
-def rate(kafka: Connection, group: str, total: int) -> float:
+def rate(kafka: Connection, group: str, total: int, *, partitions: int = WORKERS) -> float:
     """Return records per second between the first commit of the group and its last."""
     groups, pause = Groups(kafka), threading.Event()
     began = seen = 0.0
     deadline = time.monotonic() + LIMIT
     while time.monotonic() < deadline:
         found = groups.lag(group)
-        done = total - sum(part.lag for part in found.values()) if len(found) == WORKERS else 0
+        done = total - sum(part.lag for part in found.values()) if len(found) == partitions else 0
         now = time.perf_counter()
         if done and not began:
             began, seen = now, done

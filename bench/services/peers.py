@@ -26,11 +26,11 @@ STREAMS = {
 QUIX = "quixstreams==3.28.1"
 
 
-def streams_classpath() -> str:
-    """Return the class path of the Kafka Streams peer, fetched and compiled."""
+def streams_classpath(source: str = "StreamsPeer.java") -> str:
+    """Return the class path of a Kafka Streams peer, fetched and compiled."""
     jars = [fetched(coordinates, sha512) for coordinates, sha512 in STREAMS.items()]
     below = [*jars, *jar_paths(JarSet.KAFKA)]
-    return compiled(HERE / "StreamsPeer.java", below, peer="Kafka Streams")
+    return compiled(HERE / source, below, peer="Kafka Streams")
 
 
 def quix_python() -> Path:

@@ -71,6 +71,11 @@ def application(name: str) -> App:
 
 def main() -> None:
     bootstrap, name, work, *pairs = sys.argv[1:]
+    serve(application(name), bootstrap, work, pairs)
+
+
+def serve(app: App, bootstrap: str, part: str, pairs: list[str]) -> None:
+    """Run one part of an application until SIGTERM, with settings as ``key=value``."""
     given = {}
     for pair in pairs:
         key, _, text = pair.partition("=")
@@ -87,7 +92,7 @@ def main() -> None:
         report=_report,
     )
     signal.signal(signal.SIGTERM, lambda *_: site.stop.set())
-    services.run(application(name).graph, [work], site)
+    services.run(app.graph, [part], site)
 
 
 def _report(report: PartReport) -> None:
