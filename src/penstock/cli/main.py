@@ -41,6 +41,7 @@ VERBS = {
     "dev": Verb("running.dev", "run a whole application on this machine"),
     "run": Verb("running.run", "run parts of an application in this process"),
     "status": Verb("status.status", "show the parts that run in this project"),
+    "console": Verb("running.console", "serve the page that shows what runs in this project"),
     "rebuild": Verb(
         "running.rebuild",
         "recompute a pipeline from the log and replace its output",

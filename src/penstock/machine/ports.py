@@ -2,10 +2,12 @@
 
 import random
 import socket
+from contextlib import suppress
+from pathlib import Path
 
 from penstock.errors import ConfigurationError
 
-__all__ = ["LOOPBACK", "free_ports", "port_answers", "port_is_free"]
+__all__ = ["LOOPBACK", "free_ports", "keep_port", "kept_port", "port_answers", "port_is_free"]
 
 LOOPBACK = "127.0.0.1"
 
@@ -16,6 +18,7 @@ LOOPBACK = "127.0.0.1"
 _FIRST, _LAST = 20_000, 32_000
 _ATTEMPTS = 500
 _CONNECT_SECONDS = 1.0
+_PORT_CHARACTERS = 5
 
 
 def port_is_free(port: int) -> bool:
@@ -56,3 +59,20 @@ def free_ports(count: int) -> list[int]:
         detail=f"{_ATTEMPTS} ports between {_FIRST} and {_LAST} were tried",
         hint="stop processes that listen on many ports",
     )
+
+
+def kept_port(file: Path) -> int:
+    """Return the port that a file has kept, if it is one of those that are given here; else 0."""
+    try:
+        text = file.read_text(encoding="ascii")[: _PORT_CHARACTERS + 1].strip()
+    except (OSError, ValueError):
+        return 0
+    port = int(text) if text.isdecimal() and len(text) <= _PORT_CHARACTERS else 0
+    return port if _FIRST <= port < _LAST else 0
+
+
+def keep_port(file: Path, port: int) -> None:
+    """Keep a port for next time; where that cannot be written, next time has another one."""
+    with suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{port}\n", encoding="ascii")

@@ -109,6 +109,10 @@ class Groups:
             for at, (_, end) in self._admin.ends(present).items()
         }
 
+    def committed(self, name: str) -> Offsets:
+        """Return the offsets that a group has committed; none: it has not, or does not exist."""
+        return committed_offsets(self._admin, name, stable=False) or {}
+
     def reset(self, name: str, offsets: Offsets) -> None:
         """Move a group that has no members now to other offsets."""
         alter_offsets(self._admin, name, offsets)

@@ -116,6 +116,16 @@ class Topics:
         found = self._admin.ends(partitions, committed=committed)
         return {number: ends for (_, number), ends in found.items()}
 
+    def all_ends(
+        self, topics: Iterable[TopicState], *, committed: bool = False
+    ) -> dict[str, dict[int, tuple[int, int]]]:
+        """Return the first and the next offset of each partition of several topics, at once."""
+        wanted = [(topic.name, number) for topic in topics for number in range(topic.partitions)]
+        found: dict[str, dict[int, tuple[int, int]]] = {}
+        for (name, number), ends in self._admin.ends(wanted, committed=committed).items():
+            found.setdefault(name, {})[number] = ends
+        return found
+
     def offsets_at(self, topic: str, instant: datetime) -> dict[int, int]:
         """Return for each partition the offset of the first record not before the instant.
 

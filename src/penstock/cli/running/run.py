@@ -15,7 +15,7 @@ from penstock.cli.screen.partlines import PartLines
 from penstock.cli.session import Session
 from penstock.cli.stopping import end_now, stop_on_signals
 from penstock.cli.supervision.board import Board
-from penstock.cli.supervision.presence import announce_run
+from penstock.cli.supervision.presence import Presence, announce_run
 from penstock.core.graph.parts import ON_SPARK
 from penstock.core.status.report import PartReport, encode_report
 from penstock.errors import StuckError
@@ -80,7 +80,7 @@ def _run_until_stopped(session: Session) -> int:
             session.prepare_spark()
         units = plan_workers(parts, session.arguments.workers)
         board = Board(units, clock=time.monotonic)
-        with _reporting(session, stop.event) as report, _known(session, board):
+        with _reporting(session, stop.event) as report, _known(session, board) as known:
 
             def take(found: PartReport, process: str = "") -> None:
                 board.take(found, process=process or units[0].name)
@@ -90,6 +90,8 @@ def _run_until_stopped(session: Session) -> int:
             alone = not session.arguments.report_json
             with session.guarded() if alone else session.connected() as connection:
                 declare_application(graph, connection)
+                if known is not None:
+                    known.connection = connection
                 if session.arguments.workers > 1:
                     run_workers(session, units, board=board, stop=stop.event, report=take)
                 else:
@@ -104,7 +106,7 @@ def _run_until_stopped(session: Session) -> int:
         return stop.exit_code
 
 
-def _known(session: Session, board: Board) -> AbstractContextManager[None]:
+def _known(session: Session, board: Board) -> AbstractContextManager[Presence | None]:
     """Make the run known, unless it reports to somebody who does and no port was asked for."""
     if session.arguments.report_json and not session.loaded.settings.http.port:
         return nullcontext()

@@ -23,9 +23,9 @@ _NOTHING = Offers()
 class StatusPage:
     """Serves what ``read_status`` returns while the block runs; each request calls it once.
 
-    Port 0 takes one that is free. ConfigurationError where the port is taken. ``hosts`` are further
-    names that requests may use, besides those of this machine; ``note`` gets messages on trouble.
-    ``more`` is what else is offered there.
+    Port 0 takes one that is free, ``wished`` if that is. ConfigurationError where the port is
+    taken. ``hosts`` are further names that requests may use, besides those of this machine;
+    ``note`` gets messages on trouble. ``more`` is what else is offered there.
     """
 
     def __init__(
@@ -33,12 +33,13 @@ class StatusPage:
         read_status: Callable[[], RunStatus],
         *,
         port: int,
+        wished: int = 0,
         hosts: Collection[str] = (),
         note: Callable[[str], None] = lambda _: None,
         more: Offers = _NOTHING,
     ) -> None:
         self._read_status = read_status
-        self._listening = _listen(port) if port else _listen_anywhere()
+        self._listening = _listen(port) if port else _listen_anywhere(wished)
         self.port: int = self._listening.getsockname()[1]
         """Where it listens."""
         own = Offers(
@@ -85,9 +86,9 @@ class StatusPage:
         return Reply(body=encode_status(self._read_status()))
 
 
-def _listen_anywhere() -> socket.socket:
+def _listen_anywhere(wished: int) -> socket.socket:
     # Between finding a port and listening on it another process may take it.
-    for port in free_ports(_ATTEMPTS):
+    for port in ([wished] if wished else []) + free_ports(_ATTEMPTS):
         try:
             return _listen(port)
         except ConfigurationError:

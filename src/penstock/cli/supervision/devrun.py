@@ -61,9 +61,10 @@ class DevRun:
         loaded, graph = self.session.loaded, self.session.application.graph
         note = self.view.note
         with (
-            announce_run(self.session, self._board, command="dev", note=note),
-            guarded_log(loaded.settings, self.session.places, note=note) as log,
+            announce_run(self.session, self._board, command="dev", note=note) as presence,
+            guarded_log(loaded.settings, self.session.places, note=presence.note) as log,
         ):
+            presence.broker, presence.connection = lambda: log.status, log.connection
             declare_application(graph, log.connection)
             watcher = Watcher(self.watched, log.connection) if self.watched else None
             try:

@@ -36,6 +36,11 @@ class PartStatus(msgspec.Struct, frozen=True, kw_only=True):
     metrics: dict[str, float] = {}
 
     @property
+    def key(self) -> str:
+        """What tells it from the others of its application: ``count@count-2``, or its name."""
+        return self.part if self.process == self.part else f"{self.part}@{self.process}"
+
+    @property
     def healthy(self) -> bool:
         """Whether it runs, or has ended as it should."""
         return self.state in _WELL

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -85,12 +86,15 @@ class Offers:
 
     questions: Mapping[str, Question] = field(default_factory=dict)
     streams: Mapping[str, Stream] = field(default_factory=dict)
+    files: Path | None = None
+    """A directory whose files are served under ``/``, where nothing else is."""
 
     def __or__(self, other: "Offers") -> "Offers":
         """Return both."""
         return Offers(
             questions={**self.questions, **other.questions},
             streams={**self.streams, **other.streams},
+            files=other.files or self.files,
         )
 
 

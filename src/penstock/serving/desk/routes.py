@@ -13,6 +13,8 @@ from starlette.routing import BaseRoute, Route
 
 from penstock.errors import PenstockError
 from penstock.serving.desk.offers import Asked, Event, Offers, Question, Stream
+from penstock.serving.files.route import FileRoute
+from penstock.serving.files.served import Files
 from penstock.serving.http.problems import Problem, problem_of
 
 __all__ = ["STREAMS", "DeskRoutes"]
@@ -51,6 +53,10 @@ class DeskRoutes:
                 for path, stream in offers.streams.items()
             ),
         ]
+        if offers.files is not None:
+            files = Files(offers.files)
+            names = frozenset(files.names()) | {""}
+            self.routes.append(FileRoute(files, wants=names.__contains__))
         self._executor = ThreadPoolExecutor(ANSWERING, thread_name_prefix="desk")
         self._streaming: set[_Streaming] = set()
         self._ended = False

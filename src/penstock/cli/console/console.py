@@ -1,0 +1,164 @@
+"""The console of a run: its page, and all that the page shows, as questions and streams."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from uuid import uuid4
+
+from penstock import __version__
+from penstock.cli.console.answers import Document, answering, telling, watching
+from penstock.cli.console.letters import Letters
+from penstock.cli.console.log import LogWatcher
+from penstock.cli.console.logs import Logs
+from penstock.cli.console.look import Look
+from penstock.cli.console.picture import picture
+from penstock.cli.console.recorder import Recorder
+from penstock.cli.console.settings import settings_document
+from penstock.cli.console.tail import Tail
+from penstock.cli.console.topics import (
+    group_document,
+    groups_document,
+    topic_document,
+    topics_document,
+)
+from penstock.console import PAGE
+from penstock.core.graph.graph import Graph
+from penstock.core.settings.configuration import Resolved
+from penstock.serving.desk.offers import Asked, Event, Offers
+
+__all__ = ["ConsolePage"]
+
+_LOOK_SECONDS = 0.8
+
+
+class ConsolePage(AbstractContextManager["ConsolePage"]):
+    """Records what runs while the block runs, and offers it.
+
+    ``graph`` gives what the application declares; None where no application is known.
+    ``log`` looks at the log. ``logs`` gives the files that the
+    processes write, by their names, ``settings`` those of the run.
+    """
+
+    def __init__(
+        self,
+        look: Callable[[], Look],
+        *,
+        app: str,
+        command: str,
+        graph: Callable[[], Graph | None],
+        log: LogWatcher,
+        logs: Callable[[], Mapping[str, Path]] = dict,
+        settings: Callable[[], Mapping[str, Resolved]] = dict,
+    ) -> None:
+        self._recorder = Recorder(look)
+        self._graph = graph
+        self._log = log
+        self._tail = Tail(log, graph)
+        self._letters = Letters(log, graph)
+        self._logs = Logs(logs)
+        self._settings = settings
+        self._boot = uuid4().hex[:8]
+        self._about = {
+            "app": app,
+            "command": command,
+            "version": __version__,
+            "boot": self._boot,
+            "logs": bool(logs()),
+        }
+        self._picture = cache(lambda: self._drawn(graph()))
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._stack.enter_context(self._recorder)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def tell(self, text: str) -> None:
+        """Take note of something that happened."""
+        self._recorder.tell(text)
+
+    @property
+    def offers(self) -> Offers:
+        """Return the page and what it asks for."""
+        recorder = self._recorder
+        documents: dict[str, Document] = {
+            "about": lambda _: self._about,
+            "now": lambda _: recorder.now(),
+            "history": lambda _: recorder.history(),
+            "happened": lambda _: recorder.happened(),
+            "graph": lambda _: self._picture(),
+            "dead-letters": self._letters.document,
+            "settings": lambda _: settings_document(self._settings()),
+        }
+        watched = self._log_documents() | {
+            "parts/{key}": lambda asked: recorder.metrics(asked.path["key"])
+        }
+        return Offers(
+            questions={
+                f"/v1/console/{name}": answering(tell)
+                for name, tell in (documents | watched).items()
+            },
+            streams={
+                "/v1/console/live": self._live,
+                "/v1/console/live/tail/{name}": self._tail.stream,
+                "/v1/console/live/logs/{name}": self._logs.stream,
+                "/v1/console/live/dead-letters": telling(self._letters.stream),
+            }
+            | {
+                f"/v1/console/live/{name}": watching(tell, self._log.pause)
+                for name, tell in watched.items()
+            },
+            files=PAGE,
+        )
+
+    def _log_documents(self) -> dict[str, Document]:
+        log, graph = self._log, self._graph
+        return {
+            "topics": lambda _: topics_document(log, graph),
+            "topics/{name}": lambda asked: topic_document(log, graph, asked.path["name"]),
+            "groups": lambda _: groups_document(log),
+            "groups/{name:path}": lambda asked: group_document(log, asked.path["name"]),
+        }
+
+    def _drawn(self, graph: Graph | None) -> dict[str, Any]:
+        if graph is None:
+            return {"app": "", "width": 0, "height": 0, "nodes": [], "edges": []}
+        return picture(graph)
+
+    def _live(self, asked: Asked) -> Iterator[Event]:
+        """Yield what is, once a second, what happened, and the samples of the history."""
+        boot, _, text = asked.after.partition("-")
+        goes_on = boot == self._boot and text.isdecimal() and len(text) < len(str(1 << 60))
+        told, number = int(text) if goes_on else 0, 0
+        history = self._recorder.history()
+        yield Event("about", self._about)
+        yield Event("history", history)
+        sampled_at = _newest(history)
+        while not asked.stop.is_set():
+            last, document = self._recorder.next(number, seconds=_LOOK_SECONDS)
+            if last == number:
+                continue
+            number = last
+            if happened := self._recorder.happened(told):
+                told = happened[-1].number
+                yield Event("happened", happened, f"{self._boot}-{told}")
+            samples = self._recorder.history(after=sampled_at)
+            if samples["at"]:
+                sampled_at = _newest(samples)
+                yield Event("samples", samples)
+            yield Event("now", document)
+
+
+def _newest(history: dict[str, Any]) -> float:
+    # Times are rounded to tenths; the sample itself must not come again.
+    return max((at + 0.1 for at in history["at"]), default=0.0)

@@ -1,0 +1,106 @@
+// The frame of the console: which view is shown, what is well, whether anything is heard.
+
+import { h, link, patch, shown as children, to } from './dom.js';
+import { span, clock } from './format.js';
+import { follow, state } from './live.js';
+import { glyph, mark } from './parts.js';
+import { groups } from './views/groups.js';
+import { letters } from './views/letters.js';
+import { log } from './views/log.js';
+import { overview } from './views/overview.js';
+import { part } from './views/part.js';
+import { settings } from './views/settings.js';
+import { tail } from './views/tail.js';
+import { topics } from './views/topics.js';
+import { topology } from './views/topology.js';
+
+const VIEWS = [
+  { name: 'overview', title: 'Overview', view: overview },
+  { name: 'topology', title: 'Topology', view: topology },
+  { name: 'topics', title: 'Topics', view: topics },
+  { name: 'groups', title: 'Groups', view: groups },
+  { name: 'dead-letters', title: 'Dead letters', view: letters },
+  { name: 'settings', title: 'Settings', view: settings },
+];
+const MOODS = { good: 'running', bad: 'degraded', idle: '' };
+const HIDDEN = [
+  { name: 'log', title: 'Log', under: 'overview', view: log },
+  { name: 'part', title: 'Part', under: 'overview', view: part },
+  { name: 'tail', title: 'Records', under: 'topics', view: tail },
+];
+
+let shown = null; // the view with its words, and what it remembers
+let asked = false;
+
+function route() {
+  const [name, ...words] = location.hash.replace(/^#\/?/, '').split('/').map(decode);
+  const found = [...VIEWS, ...HIDDEN].find((each) => each.name === name) ?? VIEWS[0];
+  const same = shown && shown.found === found && shown.words.join('/') === words.join('/');
+  if (same) return;
+  shown?.memory.leave?.();
+  shown = { found, words, memory: { changed: draw } };
+  document.getElementById('main').replaceChildren();
+  draw();
+  window.scrollTo(0, 0);
+}
+
+function decode(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function draw() {
+  if (asked) return;
+  asked = true;
+  requestAnimationFrame(() => {
+    asked = false;
+    const { found, words, memory } = shown;
+    const title = words.length ? `${words.join(' ')} · ${found.title}` : found.title;
+    document.title = `${state.now?.mood === 'bad' ? '(!) ' : ''}${title} · ${state.about?.app || 'Penstock'}`;
+    patch(document.getElementById('head'), children(head()));
+    patch(document.getElementById('nav'), nav(found));
+    patch(document.getElementById('main'), children(found.view(words, memory)));
+  });
+}
+
+function head() {
+  const { about, now, cut } = state;
+  return [
+    link(['overview'], { class: 'brand' }, h('img', { src: '/icon.svg', alt: '', width: 22, height: 22 }), h('strong', {}, about?.app || 'Penstock')),
+    now && link(['overview'], { class: `verdict ${now.mood}` }, glyph(MOODS[now.mood]), ' ', now.summary),
+    h('span', { class: `wire ${cut ? 'cut' : ''}`, role: 'status' }, mark(cut ? 'cross' : 'dot', cut ? 'bad' : now ? 'good' : 'idle'), cut ? `cut off since ${clock(cut / 1000)} (${span((Date.now() - cut) / 1000)}); trying again` : now ? 'live' : 'connecting'),
+    about && h('span', { class: 'about' }, `penstock ${about.command} · ${about.version}`),
+  ];
+}
+
+function nav(found) {
+  const current = found.under ?? found.name;
+  return VIEWS.map((each, place) =>
+    link([each.name], { key: each.name, 'aria-current': each.name === current ? 'page' : null, 'aria-keyshortcuts': String(place + 1) },
+      h('span', {}, each.title), h('kbd', { 'aria-hidden': 'true' }, String(place + 1))));
+}
+
+document.addEventListener('keydown', (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const writing = event.target.closest?.('input, textarea, select');
+  if (event.key === 'Escape' && writing) event.target.blur();
+  if (writing) return;
+  const place = '123456789'.indexOf(event.key);
+  if (place >= 0 && VIEWS[place]) {
+    location.hash = to(VIEWS[place].name);
+    document.getElementById('main').focus();
+  } else if (event.key === '/') {
+    const field = document.querySelector('main input');
+    if (field) {
+      event.preventDefault();
+      field.focus();
+    }
+  } else shown?.memory.key?.(event);
+});
+
+window.addEventListener('hashchange', route);
+route();
+follow({ onChange: draw, onRestart: () => shown?.memory.restarted?.() });

@@ -1,0 +1,79 @@
+// The records of a topic as they come: newest on top, filtered, paused, gone on with.
+
+import { h, link } from '../dom.js';
+import { count } from '../format.js';
+import { listen } from '../stream.js';
+
+const KEPT = 500;
+const SHOWN = 200;
+const FIELDS = [
+  ['where', 'Where', "celsius > 30 and device <> 'a'", 'a condition in the expression language'],
+  ['find', 'Contains', 'a regular expression', 'a regular expression for key and value'],
+  ['key', 'Key', 'as it is on the log', 'the whole key'],
+  ['partition', 'Partitions', '0,3', 'numbers with commas'],
+  ['from', 'From', '-50, earliest, 1234, 5m', 'earliest, latest, an offset, -N, an instant, or a time ago'],
+];
+
+export function tail([topic, partition], memory) {
+  if (topic === undefined) return [h('h1', {}, 'Records'), h('p', {}, 'Choose one of the ', link(['topics'], {}, 'topics'), '.')];
+  if (!memory.records) {
+    Object.assign(memory, { records: [], waiting: [], passed: 0, left: 0, query: partition === undefined ? {} : { partition }, paused: false, problem: null, typed: true });
+    memory.leave = () => memory.listening?.close();
+    memory.key = (event) => { if (event.key === 'p') pause(memory); };
+    begin(topic, memory);
+  }
+  const { records, problem } = memory;
+  return [
+    h('h1', {}, 'Records of ', link(['topics', topic], {}, topic)),
+    h('form', { class: 'fields', onsubmit: (event) => { event.preventDefault(); begin(topic, memory); } },
+      FIELDS.filter(([name]) => name !== 'where' || memory.typed).map(([name, label, example, title]) => h('label', { key: name, title }, label,
+        h('input', { name, type: 'text', autocomplete: 'off', spellcheck: 'false', placeholder: example, value: memory.query[name] ?? '', oninput: (event) => { memory.query[name] = event.target.value; } }))),
+      h('button', { type: 'submit' }, 'Show'),
+      h('button', { type: 'button', 'aria-pressed': String(memory.paused), onclick: () => pause(memory) }, memory.paused ? 'Go on' : 'Pause', ' (p)')),
+    problem && h('p', { class: 'note bad', role: 'alert' }, problem.detail, problem.allowed && ` Allowed: ${problem.allowed}`),
+    h('p', { class: 'quiet', role: 'status' }, memory.paused ? `Paused; ${count(memory.waiting.length + memory.left)} have come since.` : `Newest on top; ${count(records.length)} kept, ${count(memory.passed)} passed by.`),
+    !records.length && !problem && h('p', { class: 'quiet' }, 'No record yet.'),
+    h('ol', { class: 'records' }, records.slice(0, SHOWN).map((each) => h('li', { key: `${each.partition}@${each.offset}`, class: each.problem ? 'odd' : '' },
+      h('div', { class: 'where' }, h('time', {}, each.at ? each.at.replace('T', ' ').replace(/\.(\d{3}).*/, '.$1') : ''), ` ${each.partition}@${each.offset} `, h('b', {}, each.key === null ? h('i', {}, 'no key') : each.key)),
+      each.problem && h('div', { class: 'why' }, each.problem),
+      h('code', {}, each.value === null ? 'null (deleted)' : typeof each.value === 'string' ? each.value : JSON.stringify(each.value), each.cut && ` … cut, ${count(each.cut)} characters`),
+      Object.keys(each.headers).length > 0 && h('details', {}, h('summary', {}, 'headers'), h('code', {}, JSON.stringify(each.headers)))))),
+  ];
+}
+
+function pause(memory) {
+  memory.paused = !memory.paused;
+  if (!memory.paused) {
+    add(memory, memory.waiting);
+    memory.waiting = [];
+    memory.left = 0;
+  }
+  memory.changed();
+}
+
+function begin(topic, memory) {
+  memory.listening?.close();
+  Object.assign(memory, { records: [], waiting: [], passed: 0, left: 0, problem: null });
+  const words = Object.entries(memory.query).filter(([, text]) => text.trim()).map(([name, text]) => `${name}=${encodeURIComponent(text.trim())}`);
+  memory.listening = listen(`/v1/console/live/tail/${encodeURIComponent(topic)}?${words.join('&')}`, {
+    tail: (found) => { memory.typed = found.typed; memory.changed(); },
+    problem: (found) => { memory.problem = found; memory.listening.close(); memory.changed(); },
+    records: (found) => {
+      memory.passed += found.passed;
+      if (memory.paused) {
+        const room = Math.max(0, KEPT - memory.waiting.length);
+        memory.waiting.push(...found.records.slice(0, room));
+        memory.left += Math.max(0, found.records.length - room);
+      } else add(memory, found.records);
+      memory.changed();
+    },
+  });
+  memory.changed();
+}
+
+// A connection that came back begins again: what is there already is not shown twice.
+function add(memory, found) {
+  const known = new Set(memory.records.map((each) => `${each.partition}@${each.offset}`));
+  const fresh = found.filter((each) => !known.has(`${each.partition}@${each.offset}`)).reverse();
+  memory.records = [...fresh, ...memory.records].slice(0, KEPT);
+}

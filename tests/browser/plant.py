@@ -1,0 +1,133 @@
+"""A small application that `penstock dev` runs, for tests that look at its console."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psutil
+
+__all__ = ["HOSTILE", "Plant"]
+
+HOSTILE = '"><img src=x onerror="window.broken=1"><script>window.broken=1</script>'
+"""What a page must show as it stands."""
+LIMIT = 90.0
+APP = """
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+from penstock import App, State, record
+from penstock.connectors import text_file
+
+app = App("plant")
+
+@record(key="device")
+class Reading:
+    device: str
+    celsius: float
+
+@record(key="device")
+class Seen:
+    device: str
+    readings: int
+
+@record(key="device")
+class Alarm:
+    device: str
+    text: str
+
+readings = app.stream("{name}.readings", Reading, partitions=2)
+alarms = app.stream("{name}.alarms", Alarm)
+seen = app.table("{name}.seen", Seen)
+
+def read(line: str) -> Reading:
+    return Reading(**json.loads(line))
+
+app.source("feed", text_file(Path(__file__).parent / "readings.jsonl", repeat=True, rate=40), into=readings, parse=read)
+
+@app.service(reads=readings, writes=seen)
+def tally(reading: Reading, total: State[int]) -> Seen:
+    total.set(total.get(0) + 1)
+    return Seen(reading.device, total.get(0))
+
+@app.service(reads=readings, writes=alarms)
+def watch(reading: Reading) -> Alarm | None:
+    if reading.celsius > 900:
+        raise ValueError(f"{{reading.device}} cannot be so hot")
+    return Alarm(reading.device, "hot") if reading.celsius > 60 else None
+"""
+
+
+class Plant:
+    """The application in a directory, run by `penstock dev` as a process."""
+
+    def __init__(self, directory: Path, *, name: str, bootstrap: str) -> None:
+        self.directory, self.name = directory, name
+        self._environment = {
+            "PENSTOCK_KAFKA_BOOTSTRAP": bootstrap,
+            "PENSTOCK_DEV_RESTART_BACKOFF": "200ms",
+            "PENSTOCK_SERVICES_SESSION_TIMEOUT": "2s",
+        }
+        (directory / "app.py").write_text(APP.format(name=name))
+        lines = [{"device": f"device-{n % 7}", "celsius": 10.0 + n} for n in range(60)]
+        lines.append({"device": HOSTILE, "celsius": 999.0})
+        text = "\n".join(msgspec.json.encode(line).decode() for line in lines)
+        (directory / "readings.jsonl").write_text(text + "\n")
+        self.said: list[str] = []
+        self.address = ""
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        """Start it, and wait until it has told where its console is."""
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "penstock.cli", "dev"],
+            cwd=self.directory,
+            env=os.environ | self._environment,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.said = []
+        threading.Thread(target=self._read, args=[self._process.stderr], daemon=True).start()
+        found = self.until(
+            lambda: re.search(r"the console is on (http://\S+)", "\n".join(self.said))
+        )
+        self.address = found[1].rstrip("/")
+
+    def stop(self) -> None:
+        """End it as Ctrl-C does."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGINT)
+            self._process.wait(LIMIT)
+            self._process = None
+
+    def kill(self, part: str) -> None:
+        """Kill the process of a part."""
+        children = psutil.Process(self._process.pid).children(recursive=True)
+        words = {child.pid: child.cmdline() for child in children}
+        (pid,) = (pid for pid, each in words.items() if each[-2:] == ["--part", part])
+        os.kill(pid, signal.SIGKILL)
+
+    def ask(self, path: str) -> Any:
+        """Return what the JSON of a path says."""
+        with urllib.request.urlopen(self.address + path, timeout=30) as answer:  # noqa: S310 - our own
+            return msgspec.json.decode(answer.read())
+
+    def until(self, condition: Any) -> Any:
+        """Wait until something is there, and return it."""
+        deadline = time.monotonic() + LIMIT
+        while not (found := condition()):
+            assert time.monotonic() < deadline, self.said
+            threading.Event().wait(0.05)
+        return found
+
+    def _read(self, stream: Any) -> None:
+        with stream:
+            self.said.extend(line.rstrip("\n") for line in stream)

@@ -1,0 +1,191 @@
+"""The console of a running application, in a real browser, while things are killed."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tests.browser.plant import HOSTILE, Plant
+
+pytestmark = pytest.mark.broker
+
+PICTURES = os.environ.get("PENSTOCK_PICTURES", "")
+"""A directory for pictures of what the tests see; empty: none are taken."""
+CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
+MOST_PAGE_BYTES = 300_000
+
+
+@pytest.fixture(scope="module")
+def plant(kafka, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("plant")
+    found = Plant(directory, name=f"plant-{os.getpid()}", bootstrap=kafka.bootstrap)
+    found.start()
+    yield found
+    found.stop()
+
+
+def picture(page, name):
+    if PICTURES:
+        page.screenshot(Path(PICTURES) / f"{name}.png")
+
+
+def visit(page, plant, view=""):
+    page.open(f"{plant.address}/#/{view}")
+
+
+def test_it_says_what_runs_and_what_flows(page, plant):
+    visit(page, plant)
+    page.wait_text("All 3 parts are well", "main")
+    page.wait("document.querySelectorAll('.tile svg.spark').length >= 4")
+    page.wait("/[1-9]/.test(document.querySelector('.tile .value').textContent)")
+    page.wait_text("dead letter", ".verdict-box")
+    assert "live" in page.text(".wire")
+    picture(page, "console-overview")
+    now = plant.ask("/v1/console/now")
+    assert now["well"]
+    assert {each["part"] for each in now["parts"]} == {"feed", "tally", "watch"}
+    assert all(each["balanced"] for each in now["parts"])
+
+
+@pytest.mark.parametrize("view", ["overview", "topology", "part/tally", "settings"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_view_has_contrast_in_light_and_dark_and_fits_a_phone(page, plant, view, scheme):
+    page.colours(scheme)
+    visit(page, plant, view)
+    page.wait("document.querySelector('main table, main .verdict-box, main .graph .node')")
+    page.wait_text("live", ".wire")
+    assert page.evaluate(CONTRAST) == []
+    page.resize(390, 844, phone=True)
+    page.wait("document.documentElement.scrollWidth <= 390")
+    picture(page, f"console-phone-{view.replace('/', '-')}-{scheme}")
+
+
+def test_the_topology_leads_to_a_part_by_keyboard_alone(page, plant):
+    visit(page, plant)
+    page.wait_text("All 3 parts are well", "main")
+    page.press("2")
+    page.wait("document.querySelectorAll('.graph .node').length === 6")
+    page.wait("document.querySelectorAll('.graph .edge.flows').length >= 3")
+    picture(page, "console-topology")
+    page.evaluate("document.querySelector('.node.service').focus()")
+    page.press("Enter")
+    page.wait("location.hash.startsWith('#/part/')")
+    page.wait_text("all accounted for", "main")
+    page.wait_text("from the writing of the oldest record", "main")
+    picture(page, "console-part")
+
+
+def test_a_part_that_is_killed_is_told_with_reason_and_advice_and_comes_back(page, plant):
+    visit(page, plant)
+    page.wait_text("All 3 parts are well", "main")
+    plant.kill("tally")
+    page.wait_text("killed by SIGKILL", ".verdict-box.bad .why")
+    page.wait_text("it starts again by itself", ".verdict-box.bad .do")
+    picture(page, "console-killed")
+    page.wait_text("All 3 parts are well", "main")
+    page.wait_text("died: killed by SIGKILL", "ol.line")
+    assert page.evaluate("document.querySelectorAll('ol.line .died').length") >= 1
+
+
+def test_it_says_when_it_is_cut_off_and_survives_a_restart_of_the_run(page, plant):
+    visit(page, plant)
+    page.wait_text("All 3 parts are well", "main")
+    before = plant.address
+    plant.stop()
+    page.wait_text("cut off since", ".wire")
+    plant.start()
+    assert plant.address == before
+    page.wait("document.querySelector('.wire').textContent === 'live'")
+    page.wait_text("All 3 parts are well", "main")
+    refused = [each for each in page.errors if "Failed to load resource" in each]
+    assert page.errors == refused
+    page.errors.clear()
+
+
+def test_topics_lead_to_their_records_which_are_filtered_and_paused(page, plant):
+    visit(page, plant)
+    page.wait_text("live", ".wire")
+    page.press("3")
+    page.fill("main input", f"{plant.name}.readings")
+    page.wait_text("1 of", "main .bar")
+    page.wait_text("plant.tally", "main table")
+    picture(page, "console-topics")
+    page.click("main tbody a.name")
+    page.wait("document.querySelectorAll('.heat rect').length >= 2")
+    page.wait_text("Reading, version 1", "main")
+    assert page.evaluate(CONTRAST) == []
+    picture(page, "console-topic")
+    page.click("a.button")
+    page.wait("document.querySelectorAll('.records li').length > 20")
+    # What a record says is text, whatever it says.
+    page.fill("input[name=where]", "celsius > 900")
+    page.press("Enter")
+    page.wait(f"document.querySelector('.records b')?.textContent === {json.dumps(HOSTILE)}")
+    assert page.evaluate("window.broken") is None
+    assert page.evaluate("document.querySelectorAll('main img, main script').length") == 0
+    picture(page, "console-records")
+    page.fill("input[name=where]", "celsius >")
+    page.press("Enter")
+    page.wait_text("where:", ".note.bad")
+    page.fill("input[name=where]", "")
+    page.press("Enter")
+    page.wait("document.querySelectorAll('.records li').length > 20")
+    page.evaluate("document.activeElement.blur()")
+    page.press("p")
+    page.wait_text("Paused; ", "main")
+    page.wait(
+        "parseInt(document.querySelector('main p.quiet').textContent.match(/; ([0-9,]+)/)[1]) > 5"
+    )
+    top = page.text(".records li")
+    page.press("p")
+    page.wait(f"document.querySelector('.records li').innerText !== {json.dumps(top)}")
+
+
+def test_groups_have_members_and_their_lag_by_partition(page, plant):
+    visit(page, plant, "groups")
+    page.fill("main input", "tally")
+    page.wait_text("1 of", "main .bar")
+    page.click("main tbody a.name")
+    page.wait("document.querySelectorAll('main tbody tr').length >= 3")
+    page.wait("document.querySelectorAll('main td svg.spark').length === 2")
+    assert page.evaluate(CONTRAST) == []
+    picture(page, "console-group")
+
+
+def test_dead_letters_stand_by_reason_with_what_they_hold_as_text(page, plant):
+    visit(page, plant, "dead-letters")
+    page.wait_text("cannot be so hot", ".card .why")
+    page.click(".card summary")
+    page.wait(f"document.querySelector('.card b')?.textContent === {json.dumps(HOSTILE)}")
+    assert page.evaluate("window.broken") is None
+    assert page.evaluate(CONTRAST) == []
+    picture(page, "console-dead-letters")
+    (found,) = plant.ask("/v1/console/dead-letters")["reasons"]
+    assert (found["part"], found["code"]) == ("watch", "user.raised")
+    assert json.loads(found["newest"][0]["value"])["celsius"] == 999.0
+
+
+def test_the_log_of_a_part_is_shown_as_it_is_written(page, plant):
+    visit(page, plant, "part/watch")
+    page.click("a.button")
+    page.wait("location.hash === '#/log/watch'")
+    page.wait_text("watch.log", "main .bar")
+    with (plant.directory / ".penstock" / "logs" / "watch.log").open("a") as file:
+        file.write("a line <b>of ours</b>\n")
+    page.wait("document.querySelector('.log li')?.innerText === 'a line <b>of ours</b>'")
+    picture(page, "console-log")
+
+
+def test_the_page_is_small_and_says_what_it_may_do(page, plant):
+    page.evaluate("performance.clearResourceTimings()")
+    visit(page, plant)
+    page.wait_text("live", ".wire")
+    sizes = page.evaluate(
+        "performance.getEntriesByType('resource').filter((e) => !e.name.includes('/v1/'))"
+        ".map((e) => [e.name, e.decodedBodySize])"
+    )
+    assert len(sizes) > 5
+    assert sum(size for _, size in sizes) < MOST_PAGE_BYTES
+    assert page.evaluate(
+        "fetch('/').then((answer) => answer.headers.get('content-security-policy'))"
+    ).startswith("default-src 'none'")
