@@ -60,6 +60,7 @@ VERBS = {
     "dead-letters": Verb("log.deadletters", "show dead letters: what could not be used, and why"),
     "config": Verb("machine.config", "show the settings and where they came from"),
     "broker": Verb("log.broker", "run the embedded broker in the foreground"),
+    "export": Verb("machine.export", "write dashboards and alerts for other systems"),
     "jars": Verb("machine.jars", "fetch and verify the jars"),
     "doctor": Verb("machine.doctor", "show what is installed, what is missing, and how to fix it"),
 }

@@ -8,7 +8,7 @@ from typing import Any
 from penstock.core.printable import printable
 from penstock.core.status.status import PartStatus, RunStatus
 
-__all__ = ["CATALOGUE", "CONTENT_TYPE", "nested", "prometheus_text", "series"]
+__all__ = ["CATALOGUE", "CONTENT_TYPE", "PREFIX", "nested", "prometheus_text", "series"]
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -70,7 +70,7 @@ CATALOGUE: Mapping[str, str] = {
 }
 """Every series there is, without the prefix, and what it says."""
 
-_PREFIX = "penstock_"
+PREFIX = "penstock_"
 _HISTOGRAM_PARTS = ("_bucket", "_sum", "_count")
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n"}
@@ -140,10 +140,10 @@ class _Family:
 
     def text(self, name: str) -> str:
         kind = "counter" if name.endswith("_total") else "gauge"
-        heads = [f"# TYPE {_PREFIX}{name} {'histogram' if self.histogram else kind}"]
+        heads = [f"# TYPE {PREFIX}{name} {'histogram' if self.histogram else kind}"]
         if about := CATALOGUE.get(name):
-            heads.insert(0, f"# HELP {_PREFIX}{name} {about}")
-        lines = (f"{_PREFIX}{sample} {value!r}" for sample, value in self.samples.items())
+            heads.insert(0, f"# HELP {PREFIX}{name} {about}")
+        lines = (f"{PREFIX}{sample} {value!r}" for sample, value in self.samples.items())
         return "\n".join([*heads, *lines]) + "\n"
 
 
