@@ -61,6 +61,7 @@ VERBS = {
     "config": Verb("machine.config", "show the settings and where they came from"),
     "broker": Verb("log.broker", "run the embedded broker in the foreground"),
     "export": Verb("machine.export", "write dashboards and alerts for other systems"),
+    "bundle": Verb("machine.bundle", "write one file for a bug report, without secrets"),
     "jars": Verb("machine.jars", "fetch and verify the jars"),
     "doctor": Verb("machine.doctor", "show what is installed, what is missing, and how to fix it"),
 }
