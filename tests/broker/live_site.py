@@ -6,7 +6,9 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.client import HTTPConnection
 from typing import Any, Self
+from urllib.parse import urlencode
 
 from websockets.sync.client import connect
 
@@ -174,3 +176,47 @@ class Client:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class EventClient:
+    """A client of one stream of server-sent events."""
+
+    def __init__(self, port: int, asked: Any, *, last_id: str = "", method: str = "POST") -> None:
+        self._connection = HTTPConnection("127.0.0.1", port, timeout=LIMIT_SECONDS)
+        headers = {"Last-Event-ID": last_id} if last_id else {}
+        if method == "GET":
+            path = f"/v1/live/events?{urlencode({'subscribe': json.dumps(asked)})}"
+            self._connection.request("GET", path, headers=headers)
+        else:
+            headers["Content-Type"] = "application/json"
+            body = json.dumps({"subscribe": [asked]})
+            self._connection.request("POST", "/v1/live/events", body, headers)
+        self._response = self._connection.getresponse()
+        assert self._response.status == 200, self._response.read()
+        self.copy = Replica()
+        self.kinds: list[str] = []
+        self.last_id = ""
+
+    def next(self) -> dict[str, Any]:
+        fields: dict[str, str] = {}
+        while (line := self._response.readline().decode().rstrip("\n")) or "data" not in fields:
+            name, _, value = line.partition(": ")
+            fields[name] = value
+        message: dict[str, Any] = json.loads(fields["data"])
+        assert message["type"] == fields["event"]
+        self.kinds.append(message["type"])
+        self.last_id = fields.get("id", self.last_id)
+        if "id" in message and message["type"] != "error":
+            self.copy.take(message)
+        return message
+
+    def until(self, kind: str) -> None:
+        while self.next()["type"] != kind:
+            pass
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._response.close()
+        self._connection.close()

@@ -1,16 +1,25 @@
 """Live queries through a gateway, over real sockets."""
 
+import json
+import re
 import time
+from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from penstock.backbone.declare import declare_application
+from penstock.cli.main import main
+from penstock.client import SyncClient
 from penstock.core.rules.check import verified
+from penstock.errors import DataError
+from penstock.live import field
 
-from .live_site import Client, Todo, Writing, declare_todos, serving_live
+from .breaking_proxy import BreakingProxy
+from .live_site import Client, EventClient, Todo, Writing, declare_todos, serving_live
 from .serving_site import open_door
 
 
@@ -112,6 +121,115 @@ def test_a_client_comes_back_without_a_gap(todos, kafka, tmp_path):
         client.copies["open"] = copy
         client.subscribe("open", query, resume=copy.token)
         client.until_ids("open", ["b6", "b8", "b1"])
+
+
+def test_streams_of_events_and_polls_carry_the_same_messages(todos, kafka, tmp_path):
+    table, query = Writing(todos, kafka), {"filter": {"list": "sse"}, "sort": [["rank", 1]]}
+    table.put(todo(1, id="s1", list="sse"))
+    asked = {"id": "a", "query": query}
+    with open_door(todos, kafka, tmp_path) as door:
+        with EventClient(door.port, asked) as client:
+            client.until("ready")
+            client.until("up-to-date")  # not before its time: the result was complete
+            told = [kind for kind in client.kinds if kind != "up-to-date"]
+            assert told == ["begin", "first", "ready"]
+            assert client.copy.documents[0]["_id"] == "s1"
+            table.put(todo(2, id="s2", list="sse"))
+            client.until("changes")
+            last, before = client.last_id, deepcopy(client.copy)
+            assert json.loads(last) == {"a": client.copy.token}
+            table.put(todo(0, id="s0", list="sse"))
+            client.until("changes")
+        with EventClient(door.port, asked, last_id=last, method="GET") as again:
+            again.copy = before
+            assert again.next()["type"] == "resumed"
+            assert again.next()["events"][0]["document"]["_id"] == "s0"
+        with EventClient(door.port, {"id": "a", "query": {"limit": -1}}) as client:
+            assert client.next()["problem"]["code"] == "query.refused"
+
+        def poll(**more):
+            body = {"subscribe": [{**asked, **more}], "wait": "20s"}
+            answer = door.request("POST", "/v1/live/poll", body)
+            assert answer.status == 200, answer.body
+            return answer.json["messages"]
+
+        found = poll()
+        kinds = [each["type"] for each in found]
+        assert kinds == ["begin", "first", "ready", "up-to-date"]
+        assert [each["_id"] for each in found[1]["documents"]] == ["s0", "s1", "s2"]
+        table.put(todo(9, id="s9", list="sse"))
+        found = poll(resume=found[2]["token"])
+        assert [each["type"] for each in found] == ["resumed", "changes", "up-to-date"]
+        assert found[1]["events"][0]["document"]["_id"] == "s9"
+        body = {"subscribe": [{**asked, "resume": found[1]["token"]}], "wait": "0s"}
+        answer = door.request("POST", "/v1/live/poll", body).json["messages"]
+        assert [each["type"] for each in answer] == ["resumed", "up-to-date"]
+        for body in ({}, {"subscribe": []}, {"subscribe": [asked], "wait": "1h"}, b"{"):
+            answer = door.request("POST", "/v1/live/poll", body)
+            assert (answer.status, answer.json["code"]) == (422, "live.message")
+        assert door.get("/v1/live/events?subscribe={").status == 422
+        assert door.get("/v1/live").status == 426
+        paths = door.get("/v1/openapi.json").json["paths"]
+        assert {"/v1/live/events", "/v1/live/poll"} <= set(paths)
+
+
+def test_the_client_keeps_a_list_current_over_breaks(todos, kafka, tmp_path, capsys):
+    table = Writing(todos, kafka)
+    (live,) = todos.part("door").live
+    query = {"filter": field("list").equals("kept"), "sort": [["rank", 1]], "limit": 3}
+
+    def ids(documents):
+        return [each["_id"] for each in documents]
+
+    table.put(*(todo(number, id=f"k{number}", list="kept") for number in range(5)))
+    with open_door(todos, kafka, tmp_path) as door, BreakingProxy(door.port) as proxy:
+        with SyncClient(f"http://127.0.0.1:{proxy.port}") as client:
+            with client.live_list(live, query) as kept:
+                assert ids(kept.documents) == ["k0", "k1", "k2"]
+                for number in range(6):
+                    proxy.cut()
+                    table.put(todo(-number - 1, id=f"n{number}", list="kept"))
+                    kept.until(lambda found, n=number: ids(found)[0] == f"n{n}", seconds=60)
+                assert ids(kept.documents) == ["n5", "n4", "n3"]
+            result = client.live(live, query)
+            changes = iter(result)
+            assert next(changes).kind == "result"
+            table.delete("n5")
+            change = next(changes)
+            assert [event.what for event in change.events] == ["remove", "add"]
+            assert change.events[1].index == 2
+            assert ids(result.documents) == ["n4", "n3", "n2"]
+            with pytest.raises(DataError, match=r"\$where"):
+                next(iter(client.live(live, {"filter": {"$where": "1"}})))
+        page = (Path(__file__).parents[2] / "docs" / "live-clients.md").read_text()
+        table.put(todo(1, id="g1", list="guide", text="water the plants"))
+        module = {"live": live, "write": lambda **row: table.put(Todo(**row))}
+        for program in re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
+            here = program.replace("localhost:8800", f"localhost:{door.port}")
+            exec(here.replace("home", "guide"), module)  # noqa: S102
+    said = capsys.readouterr().out.splitlines()
+    assert said == ["water the plants", "result", "changes add feed the cat", "feed the cat"]
+
+
+def test_a_live_query_is_shown_in_a_terminal(todos, kafka, tmp_path, monkeypatch, capsys):
+    table = Writing(todos, kafka)
+    table.put(todo(1, id="c1", list="cli"), todo(2, id="c2", list="cli"))
+    source = Path(__file__).with_name("live_site.py").read_text()
+    monkeypatch.setenv("PENSTOCK_KAFKA_BOOTSTRAP", kafka.bootstrap)
+    monkeypatch.chdir(tmp_path)
+    head = source[source.index("@record") : source.index("@contextmanager")]
+    imports = "from typing import Any\nfrom penstock import App, record\n\n"
+    made = f"{imports}{head}\napp = declare_todos({todos.app!r}, rows=2)\n"
+    (tmp_path / "app.py").write_text(made)
+    assert main(["live", ".", "list = 'cli'", "--once"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert sorted(json.loads(line.split("\t")[2])["_id"] for line in shown) == ["c1", "c2"]
+    asked = json.dumps({"filter": {"list": "cli"}, "sort": [["rank", -1]], "limit": 1})
+    assert main(["live", ".", asked, "--once", "--json"]) == 0
+    shown = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [each["type"] for each in shown] == ["begin", "first", "ready"]
+    assert [each["_id"] for each in shown[1]["documents"]] == ["c2"]
+    assert main(["live", ".", "$where = 1", "--once"]) == 1
 
 
 def test_whoever_may_not_call_any_more_is_told_nothing_more(todos, kafka, tmp_path):

@@ -21,7 +21,8 @@ PUBLIC = {
         "approximate_distinct collect combine count distinct first last maximum mean minimum"
         " quantile top total variance"
     ),
-    "penstock.client": "Client ClientLimits Found RowChange Selected Sent SyncClient Ticket",
+    "penstock.client": "Client ClientLimits Found LiveChange LiveEvent LiveList LiveResult RowChange "
+    "Selected Sent SyncClient Ticket",
     "penstock.connectors": (
         "AWAY CONNECTORS WHOLE AttachedConnector BatchLimits Captured Feed Item LiveConnector Position"
         " PositionedConnector Reading Row RowsRefusedError Telling Trying Writer WritingConnector json_files keyboard"

@@ -53,6 +53,7 @@ VERBS = {
         "running.reset", "restart a service at the beginning of its input, and rebuild its state"
     ),
     "query": Verb("log.query", "run SQL over states, tables, streams and the lake"),
+    "live": Verb("log.live", "follow a live query: its result, and then each change"),
     "lake": Verb("log.lake", "show and maintain lake tables"),
     "topics": Verb("log.topics", "show, read and write topics"),
     "state": Verb("log.state", "show the state of running services"),

@@ -6,7 +6,9 @@ records     a kind of request each: records in, ...
 questions   ... questions to the application, answered now or later, ...
 lookups     ... rows and values out, ...
 queries     ... SQL over both, ...
-changes     ... and what changes in a table, as it changes
+changes     ... what changes in a table, as it changes, ...
+live        ... and the results of live queries
+following   one live query that is followed
 asking      what these have in common
 wire        connections that are kept, and requests that are tried again
 connection  one connection: HTTP/1.1, both directions at once
@@ -20,6 +22,8 @@ the server nor Kafka.
 
 from penstock.client.answers import Found, RowChange, Sent
 from penstock.client.client import Client, SyncClient
+from penstock.client.following.listed import LiveList
+from penstock.client.following.result import LiveChange, LiveEvent, LiveResult
 from penstock.client.limits import ClientLimits
 from penstock.client.queries import Selected
 from penstock.client.questions import Ticket
@@ -28,6 +32,10 @@ __all__ = [
     "Client",
     "ClientLimits",
     "Found",
+    "LiveChange",
+    "LiveEvent",
+    "LiveList",
+    "LiveResult",
     "RowChange",
     "Selected",
     "Sent",

@@ -6,6 +6,7 @@ from typing import Self
 from penstock.client.asking import Loop
 from penstock.client.changes import Changes, SyncChanges
 from penstock.client.limits import ClientLimits
+from penstock.client.live import Live, SyncLive
 from penstock.client.lookups import Lookups, SyncLookups
 from penstock.client.queries import Queries, SyncQueries
 from penstock.client.questions import Asked, SyncAsked
@@ -15,7 +16,7 @@ from penstock.client.wire import Token, Wire, address_of
 __all__ = ["Client", "SyncClient"]
 
 
-class Client(Records, Asked, Lookups, Queries, Changes):
+class Client(Records, Asked, Lookups, Queries, Changes, Live):
     """A client of a gateway, for ``async`` code; ``async with`` opens and closes it.
 
     It is for one event loop, and for many calls at once. Requests that may succeed later are sent
@@ -58,7 +59,7 @@ class Client(Records, Asked, Lookups, Queries, Changes):
             self._connected = None
 
 
-class SyncClient(SyncRecords, SyncAsked, SyncLookups, SyncQueries, SyncChanges):
+class SyncClient(SyncRecords, SyncAsked, SyncLookups, SyncQueries, SyncChanges, SyncLive):
     """A client of a gateway, for code without an event loop; ``with`` opens and closes it.
 
     It has the methods of ``Client`` and its arguments, runs a ``Client`` in a thread of its own,
@@ -75,7 +76,7 @@ class SyncClient(SyncRecords, SyncAsked, SyncLookups, SyncQueries, SyncChanges):
     ) -> None:
         client = Client(url, token=token, ca_file=ca_file, limits=limits)
         self._client = self._records = self._asked = client
-        self._lookups = self._queries = self._changes = client
+        self._lookups = self._queries = self._changes = self._live = client
 
     def __enter__(self) -> Self:
         """Open it; the first request connects."""

@@ -1,9 +1,11 @@
 """The room of live queries."""
 
-from penstock.serving.http.conversation import Conversation
+from starlette.routing import Route
+
+from penstock.serving.live.describe import live_paths
 from penstock.serving.live.following import Following
 from penstock.serving.live.offered import Offered
-from penstock.serving.live.socket import LiveSocket
+from penstock.serving.live.routes import LiveRoutes
 from penstock.serving.room import Building, Room
 
 __all__ = ["open_live"]
@@ -17,14 +19,15 @@ class _Live(Room):
             for live in gateway.live
         }
         building.fixtures.extend(followings.values())
-        self._offered = Offered(gateway, followings)
-        self._heartbeat = building.settings.heartbeat.total_seconds()
-        self.routes = [*building.socket_routes("/v1/live", self._converse)]
-
-    async def _converse(self, conversation: Conversation) -> None:
-        await conversation.accept()
-        socket = LiveSocket(conversation, self._offered, heartbeat_seconds=self._heartbeat)
-        await socket.serve()
+        offered = Offered(gateway, followings)
+        live = LiveRoutes(offered, building.settings, stop=building.leaving)
+        self.routes = [
+            Route("/v1/live/events", live.get_events, methods=["GET"]),
+            Route("/v1/live/events", live.post_events, methods=["POST"]),
+            Route("/v1/live/poll", live.poll, methods=["POST"]),
+            *building.socket_routes("/v1/live", live.converse),
+        ]
+        self.paths = live_paths()
 
 
 def open_live(building: Building) -> Room | None:

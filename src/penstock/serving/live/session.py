@@ -73,6 +73,7 @@ class Session:
         self._fresh: set[str] = set()
         self._completed: set[str] = set()
         self._closed = False
+        self._beats = False
 
     def __len__(self) -> int:
         """Return how many subscriptions there are."""
@@ -80,6 +81,7 @@ class Session:
 
     def begin(self) -> None:
         """Begin to tell now and then how things stand."""
+        self._beats = True
         self._beating = self._loop.call_later(self._heartbeat, self._beat)
 
     def subscribe(self, request: Followed) -> None:
@@ -152,6 +154,11 @@ class Session:
             self._unsent.popleft()
         if self._news:
             self.wake(next(iter(self._news)))
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether there may be something that can be said at once."""
+        return bool(self._news) and not self._full
 
     @property
     def is_full(self) -> bool:
@@ -231,7 +238,8 @@ class Session:
             self.wake(next(iter(self._news)))
         elif self._completed and not self._full:
             self._completed.clear()
-            self._send(self.up_to_date())
+            if self._beats:
+                self._send(self.up_to_date())
 
     def _wait(self, name: str, subscription: Subscription, now: float) -> None:
         """Come back when changes have been collected for long enough."""

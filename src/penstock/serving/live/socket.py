@@ -1,7 +1,6 @@
 """``/v1/live``: live queries over a WebSocket."""
 
 import asyncio
-import time
 from contextlib import suppress
 from http import HTTPStatus
 
@@ -17,15 +16,13 @@ from penstock.core.feeds.requests import (
 )
 from penstock.errors import DataError
 from penstock.serving.http.conversation import Conversation
-from penstock.serving.http.guard import authenticate, caller_of, still_calling
+from penstock.serving.http.guard import authenticate
 from penstock.serving.http.problems import Problem
 from penstock.serving.live.offered import Offered
 from penstock.serving.live.session import Session
+from penstock.serving.live.watching import unknown, watch
 
 __all__ = ["LiveSocket"]
-
-_LOOK_SECONDS = 0.5
-"""How often it is looked whether the caller may still call."""
 
 
 class LiveSocket:
@@ -52,7 +49,10 @@ class LiveSocket:
         conversation = self._conversation
         conversation.last_members = {"type": "error"}
         self._session.begin()
-        several = [self._loop.create_task(each) for each in (self._listen(), self._watch())]
+        several = [
+            self._loop.create_task(each)
+            for each in (self._listen(), watch(conversation.scope, self._session))
+        ]
         try:
             done, _ = await asyncio.wait(several, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -98,23 +98,9 @@ class LiveSocket:
     def _authenticate(self, request: Authenticate) -> None:
         caller = authenticate(self._conversation.scope, request.token)
         if caller is None:
-            raise _unknown("this token is not valid")
+            raise unknown("this token is not valid")
         self._session.say(encoded(Authenticated(caller.name)))
         self._session.move()
-
-    async def _watch(self) -> None:
-        """Look whether the caller may still call; end where not, and move to other rows."""
-        scope = self._conversation.scope
-        while True:
-            known = caller_of(scope)
-            seconds = _LOOK_SECONDS
-            if known.expires_at is not None:
-                seconds = min(seconds, max(0.0, known.expires_at - time.time()))
-            await asyncio.sleep(seconds)
-            if (now := still_calling(scope)) is None:
-                raise _unknown("the token is not valid any more")
-            if now != known:
-                self._session.move()
 
     def _full(self) -> None:
         if self._draining is None:
@@ -135,7 +121,3 @@ def _name_of(message: str | bytes) -> str:
         if isinstance(name, str) and 0 < len(name) <= 64:  # noqa: PLR2004 - as requests have it
             return name
     return ""
-
-
-def _unknown(text: str) -> Problem:
-    return Problem(HTTPStatus.UNAUTHORIZED, "caller.unknown", text)
