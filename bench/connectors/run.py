@@ -31,7 +31,7 @@ import psycopg
 from tests.postgres_server import PostgresServer, running_postgres
 
 from penstock import App, record
-from penstock.connectors import Row, postgres_changes, postgres_table, text_file
+from penstock.connectors import Row, files_in, postgres_changes, postgres_table, text_file
 from penstock.connectors.postgres.pgoutput import Changed, read_message
 
 ROUNDS = 3
@@ -145,16 +145,20 @@ def changes(server: PostgresServer, count: int) -> tuple[float, float]:
     return speeds
 
 
-def lines(count: int) -> float:
-    """Return how many lines of a file a second of processor time are read."""
+def lines(count: int) -> tuple[float, float]:
+    """Return how many lines a second of processor time are read: of a file, of a directory."""
     with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "lines"
+        path = Path(directory) / "lines.txt"
         path.write_text("".join(f"a line of a file, number {n}\n" for n in range(count)))
-        reading = text_file(path).open("", None)
-        begun, found = time.process_time(), 0
-        while found < count:
-            found += len(reading.read())
-        return count / (time.process_time() - begun)
+        made = files_in(directory, settled="0s")
+        speeds = []
+        for reading in (text_file(path).open("", None), made.open("lines.txt", None)):
+            begun, found = time.process_time(), 0
+            while found < count:
+                found += len(reading.read())
+            speeds.append(count / (time.process_time() - begun))
+            reading.close()
+        return speeds[0], speeds[1]
 
 
 def medians(measure: Callable[[], tuple[float, ...]]) -> list[float]:
@@ -188,8 +192,9 @@ def main() -> None:
             ("bare protocol reader", bare, 1.0, "changes/s"),
             ("source of changes", ours, ours / bare, "changes/s"),
         ]
-    (speed,) = medians(lambda: (lines(count),))
-    table.append(("lines of a file", speed, float("nan"), "lines/s and core"))
+    one, several = medians(lambda: lines(count))
+    table.append(("lines of a file", one, math.nan, "lines/s and core"))
+    table.append(("lines of the files of a directory", several, math.nan, "lines/s and core"))
     print("| what | speed | ratio |\n|---|---|---|")
     for what, speed, ratio, unit in table:
         shown = "" if math.isnan(ratio) else f"{ratio:.2f}"

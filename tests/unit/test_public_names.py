@@ -25,7 +25,7 @@ PUBLIC = {
     "Selected Sent SyncClient Ticket",
     "penstock.connectors": (
         "AWAY CONNECTORS WHOLE AttachedConnector BatchLimits Captured Feed Item LiveConnector Position"
-        " PositionedConnector Reading Row RowsRefusedError Telling Trying Writer WritingConnector json_files keyboard"
+        " PositionedConnector Reading Row RowsRefusedError Telling Trying Writer WritingConnector files_in json_files keyboard"
         " postgres_changes postgres_table run_sink run_source tcp_lines text_file"
     ),
     "penstock.jobs": "JobRun",

@@ -1,7 +1,7 @@
 """Connectors: sources bring data of outside systems onto streams, sinks write streams to them.
 
 ================  ========================================================================
-files             sources and sinks: files of lines, files of JSON lines, exactly once
+files             sources: a growing file, a directory of files; a sink: files of JSON lines
 tcp               a source: lines over TCP, from many senders
 keyboard          a source: lines that a person types
 postgres          a sink: rows of tables of PostgreSQL; a source: their changes; exactly once
@@ -38,6 +38,7 @@ from penstock.connectors.connector import (
     Writer,
     WritingConnector,
 )
+from penstock.connectors.files.directory import files_in
 from penstock.connectors.files.jsonfiles import json_files
 from penstock.connectors.files.textfile import text_file
 from penstock.connectors.keyboard import keyboard
@@ -48,7 +49,15 @@ from penstock.connectors.tcp import tcp_lines
 
 CONNECTORS = {
     each.__name__: each
-    for each in (json_files, keyboard, postgres_changes, postgres_table, tcp_lines, text_file)
+    for each in (
+        files_in,
+        json_files,
+        keyboard,
+        postgres_changes,
+        postgres_table,
+        tcp_lines,
+        text_file,
+    )
 }
 """The connectors of Penstock by their names: functions that make one from options."""
 
@@ -71,6 +80,7 @@ __all__ = [
     "Trying",
     "Writer",
     "WritingConnector",
+    "files_in",
     "json_files",
     "keyboard",
     "postgres_changes",

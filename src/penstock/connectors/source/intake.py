@@ -11,10 +11,14 @@ from penstock.core.graph.data import Output, Table
 from penstock.core.graph.parts import Source
 from penstock.core.records.codec import Codec, JsonCodec
 from penstock.core.records.rowkey import row_of
+from penstock.core.records.schema import Choice, Scalar
 from penstock.errors import DataError
 from penstock.machine.process.usercode import is_users, raised
 
 __all__ = ["Entry", "Intake"]
+
+
+_TEXT = Scalar("text")
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
@@ -42,6 +46,9 @@ class Intake:
             source.into.record, max_bytes=source.into.topic.max_record_bytes
         )
         self._parse = source.parse
+        fields = self._type.schema.fields
+        self._null = {field.name for field in fields if field.nullable}
+        """Fields for which an empty text means nothing."""
 
     def take(self, item: Item) -> Entry | None:
         """Return the item's record, None where ``parse`` skips it; DataError: it gives none."""
@@ -50,6 +57,8 @@ class Intake:
         content = item.content
         if isinstance(content, Captured) and self._parse is None:
             return self._captured(content)
+        if isinstance(content, dict) and self._parse is None:
+            content = self._named(content)
         if self._parse is not None:
             record = self._parsed(self._parse, content)
         elif isinstance(content, bytes):
@@ -74,6 +83,22 @@ class Intake:
             # Whatever it is, the end of the process included: the next line is another one.
             raise DataError(f"parse {raised(error)}", code="user.raised") from error
         return None if record is None else self._of_type(record, "parse")
+
+    def _named(self, values: dict[str, Any]) -> Any:
+        """Return the record of values by their names; texts may stand for other types."""
+        fields = self._type.schema.fields
+        texts = {
+            each.name for each in fields if isinstance(each.type, Choice) or each.type == _TEXT
+        }
+        given = {
+            name: value
+            for name, value in values.items()
+            if value != "" or name in texts - self._null
+        }
+        try:
+            return msgspec.convert(given, self._type.cls, strict=False)
+        except (msgspec.ValidationError, RecursionError, UnicodeError) as error:
+            raise DataError(f"no {self._type.name}: {error}", code="data.wrong-type") from error
 
     def _captured(self, change: Captured) -> Entry:
         """Return the row of a change, or what deletes it."""
