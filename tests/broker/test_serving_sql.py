@@ -17,6 +17,7 @@ import threading
 import time
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
@@ -26,12 +27,15 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from penstock import App, State, record
+from penstock.aggregates import count as number_of
+from penstock.aggregates import maximum
 from penstock.backbone.topics.topics import Topics
 from penstock.cli.main import main
 from penstock.client import Client, Sent, SyncClient
 from penstock.core.rules.check import verified
 from penstock.errors import DataError
 from penstock.state import ListState, MapState
+from penstock.windows import fixed
 
 from .serving_site import open_door, until, working
 from .test_serving_push import listening
@@ -51,6 +55,13 @@ class Count:
     count: int
     at: datetime | None = None
     kind: Literal["short", "long"] = "short"
+
+
+@record(key="word", time="at")
+class Tick:
+    word: str
+    at: datetime
+    weight: Decimal
 
 
 @record(key="word")
@@ -87,11 +98,15 @@ def application(name):
         odd.set((value, word.word))
         return Count(word.word, value)
 
+    ticks = app.stream(f"{name}.ticks", Tick, partitions=PARTITIONS)
+    declared = ticks.window(fixed("1m"), by="word").aggregate(n=number_of(), most=maximum("weight"))
+    sums = app.table(f"{name}_sums", declared, on="services", partitions=PARTITIONS)
+    shows = (counts, origins, count, sums)
     app.gateway(
         "door",
-        takes=(words, asked),
-        shows=(counts, origins, count),
-        roles={"counter": (counts,), "all": (words, asked, counts, origins, count)},
+        takes=(words, asked, ticks),
+        shows=shows,
+        roles={"counter": (counts,), "all": (words, asked, ticks, *shows)},
     )
     return app
 
@@ -124,6 +139,7 @@ def shop(request, kafka, tmp_path_factory):
     with (
         working(graph, kafka, home, state=request.param),
         working(graph, kafka, home, "keep"),
+        working(graph, kafka, home, f"{name}_sums.windows"),
         open_door(graph, kafka, home, **options) as door,
     ):
         door.token, door.app, door.home = "all", name, home
@@ -300,6 +316,37 @@ def test_roles_apply_to_each_table_and_state_before_anything_is_told_of_them(sho
     ):
         answer = told(text)
         assert (answer.status, answer.json["code"]) == (403, "caller.not-allowed"), text
+
+
+def test_open_windows_are_asked_for_by_key_and_window(shop):
+    def tick(word, minute, second, weight):
+        at = f"2026-05-01T12:{minute:02}:{second:02}Z"
+        return {"word": word, "at": at, "weight": weight}
+
+    ticks = [tick("a", 0, 1, "1.50"), tick("a", 0, 2, "2.25"), tick("b", 0, 3, "12345678901.5")]
+    shop.post(f"{shop.app}.ticks", ticks)
+    windows = f"from {shop.app}_sums.windows"
+    text = f"select word, window_start, window_end, n, most, window_closed {windows} order by word"
+    found = until(
+        lambda: (listed := rows(shop, text)) and sum(row["n"] for row in listed) == 3 and listed,
+        "the windows have all",
+    )
+    assert found[0] == {
+        "word": "a",
+        "window_start": "2026-05-01T12:00:00Z",
+        "window_end": "2026-05-01T12:01:00Z",
+        "n": 2,
+        "most": found[0]["most"],
+        "window_closed": False,
+    }
+    assert Decimal(found[0]["most"]) == Decimal("2.25")
+    assert Decimal(found[1]["most"]) == Decimal("12345678901.5")
+    one = asked(shop, f"select n {windows} where word = 'b'").json
+    assert one["rows"] == [{"n": 1}]
+    assert len(one["relations"][f"{shop.app}_sums.windows"]["positions"][f"{shop.app}.ticks"]) == 1
+    later = f"{windows} where window_start > timestamp '2026-05-01 12:00:00'"
+    assert rows(shop, f"select word {later}") == []
+    assert asked(shop, text, Authorization="Bearer counter").status == 403
 
 
 def test_what_changes_in_an_answer_is_told_once_also_over_a_break(shop):

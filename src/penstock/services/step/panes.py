@@ -1,15 +1,16 @@
 """A windowed aggregation as a service: the pane machine in the state of a task."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from math import inf
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from penstock.backbone.client.logrecord import RawRecord
+from penstock.core.expression.values.plainvalues import from_plain
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Service
 from penstock.core.instants import EPOCH, FIRST_MICROS, LAST_MICROS, instant, micros
@@ -19,6 +20,7 @@ from penstock.core.panes.panecounts import AHEAD, LATE, PANE_KINDS, pane_counts
 from penstock.core.records.codec import JsonCodec
 from penstock.core.rollup.declaration import declaration_of, refuse_changed
 from penstock.core.rollup.reader import RollupReader
+from penstock.core.rollup.resolve import Rollup
 from penstock.core.rollup.wire import PaneWire
 from penstock.core.status.eventtimes import EventTimes
 from penstock.core.wiring.panes import pane_destination, rollup_of
@@ -58,7 +60,7 @@ class PaneStep:
         self, graph: Graph, service: Service, *, clock: Clock, shelf: "Shelf | None" = None
     ) -> None:
         rollup = rollup_of(service)
-        self.states = PaneState(shelf, results=rollup.combiner().result)
+        self.states = PaneState(shelf, results=_shown(rollup))
         self.tally = Tally()
         self.deadline = inf
         """When to leave what is due for later, by the monotonic clock."""
@@ -208,6 +210,13 @@ class PaneStep:
         else:
             hint = "give it a new name; its panes are then computed anew from the log"
             refuse_changed(self._part, msgspec.json.decode(kept), now, hint=hint)
+
+
+def _shown(rollup: Rollup) -> Callable[[Any], list[Any]]:
+    """Return what gives the results of a window, from what it holds, as a record has them."""
+    result = rollup.combiner().result
+    backs = [from_plain(measure.gives.type) for measure in rollup.measures]
+    return lambda held: [back(each) for back, each in zip(backs, result(held), strict=True)]
 
 
 def _check(time: int) -> None:

@@ -33,7 +33,7 @@ def shown_by(graph: Graph) -> dict[str, Relation]:
     """Return all tables and states of an application."""
     tables = [data for data in graph.data if isinstance(data, Table)]
     services = [part for part in graph.parts if isinstance(part, Service) and part.states]
-    return relations_of_app(tables, services)
+    return relations_of_app(graph, tables, services)
 
 
 def runs_without_spark(text: str, relations: Mapping[str, Relation]) -> bool:

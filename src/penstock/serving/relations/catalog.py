@@ -2,16 +2,18 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from penstock.core.graph.data import Table
+from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Service
-from penstock.core.graph.state import StateSpec
 from penstock.core.records.codec import JsonCodec
 from penstock.core.records.schema import Schema
+from penstock.core.wiring.panes import rollup_of
 from penstock.serving.relations.staterows import StateShape
+from penstock.serving.relations.windowrows import WINDOWS, WindowShape
 
-__all__ = ["Relation", "StateRelation", "TableRelation", "relations_of_app", "schemas"]
+__all__ = ["Relation", "Shape", "StateRelation", "TableRelation", "relations_of_app", "schemas"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,21 +39,52 @@ class TableRelation(Relation):
     """From a row on the log to a record; DataError: it is none."""
 
 
+class Shape(Protocol):
+    """How the keys and values of a state become rows."""
+
+    @property
+    def schema(self) -> Schema:
+        """Its columns; its key tells rows apart."""
+
+    @property
+    def keyed(self) -> Schema:
+        """The same, its key that of the log."""
+
+    @property
+    def ranged(self) -> bool:
+        """Whether its keys have the order of texts."""
+
+    @property
+    def routed(self) -> bool:
+        """Whether a key is in the task that it leads to on the log."""
+
+    def place(self, key: bytes) -> bytes:
+        """Return what a key on the log is called in the state."""
+
+    def rows(self, key: bytes, value: bytes) -> Iterable[Any]:
+        """Return the rows of a key; DataError: they cannot be read."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class StateRelation(Relation):
     """A state of a service: the fields of its key, and what is remembered for it."""
 
     service: Service
-    spec: StateSpec
-    shape: StateShape = field(compare=False)
+    state: str
+    """What its workers call it."""
+    shape: Shape = field(compare=False)
 
 
 def relations_of_app(
-    tables: Iterable[Table[Any]], services: Iterable[Service]
+    graph: Graph, tables: Iterable[Table[Any]], services: Iterable[Service]
 ) -> dict[str, Relation]:
-    """Return the relations by their names; a table goes before a state of the same name."""
+    """Return the relations by their names; a table goes before a state of the same name.
+
+    A table that windows fill on services has these windows beside it: ``table.windows``.
+    """
+    listed = tuple(tables)
     found: dict[str, Relation] = {}
-    for relation in (*_states(services), *map(_table, tables)):
+    for relation in (*_windows(graph, listed), *_states(services), *map(_table, listed)):
         found[relation.name] = relation
     return found
 
@@ -86,6 +119,31 @@ def _states(services: Iterable[Service]) -> Iterator[StateRelation]:
                 right=service.name,
                 topics=tuple(data.topic.name for data in service.reads),
                 service=service,
-                spec=spec,
+                state=spec.name,
                 shape=shape,
             )
+
+
+def _windows(graph: Graph, tables: Iterable[Table[Any]]) -> Iterator[StateRelation]:
+    filled = {
+        data.name: part
+        for part in graph.parts
+        if isinstance(part, Service) and part.aggregation is not None
+        for data in part.outputs
+    }
+    for table in tables:
+        service = filled.get(table.name)
+        if service is None:
+            continue
+        name = f"{table.name}.{WINDOWS}"
+        shape = WindowShape(name, rollup_of(service))
+        yield StateRelation(
+            name=name,
+            schema=shape.schema,
+            keyed=shape.keyed,
+            right=table.name,
+            topics=tuple(data.topic.name for data in service.reads),
+            service=service,
+            state=WINDOWS,
+            shape=shape,
+        )

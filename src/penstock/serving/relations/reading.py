@@ -136,7 +136,8 @@ class _StateReading:
         else:
             by_task: dict[int, list[bytes]] = {}
             for key in keys:
-                by_task.setdefault(await self._owners.task_of(service, key), []).append(key)
+                for task in await self._tasks_of(key):
+                    by_task.setdefault(task, []).append(self._relation.shape.place(key))
             self._tasks = list(by_task)
             questions += [self._pick(task, some) for task, some in by_task.items()]
         found = await asyncio.gather(
@@ -162,6 +163,12 @@ class _StateReading:
                 )
                 self._pages[at] = address, asked.result(_PAGE_SECONDS)
 
+    async def _tasks_of(self, key: bytes) -> Iterable[int]:
+        service = self._relation.service
+        if self._relation.shape.routed:
+            return (await self._owners.task_of(service, key),)
+        return await self._owners.tasks(service)
+
     async def positions(self) -> Positions:
         """Return how far every task is."""
         service = self._relation.service
@@ -186,13 +193,13 @@ class _StateReading:
         return await self._owners.ask_at(address, self._next(task, page, rows=_PAGE_ROWS))
 
     def _next(self, task: int, page: Rows, *, rows: int) -> More:
-        service, state = self._relation.service.name, self._relation.spec.name
+        service, state = self._relation.service.name, self._relation.state
         return More(
             service=service, task=task, state=state, scan=page.scan, rows=rows, size=_MOST_BYTES
         )
 
     def _scan(self, task: int, size: int) -> Scan:
-        access = self._wanted.access
+        access = self._wanted.access if self._relation.shape.ranged else EVERYTHING
         return Scan(
             **self._of(task),
             start=access.start,
@@ -209,7 +216,7 @@ class _StateReading:
         return {
             "service": self._relation.service.name,
             "task": task,
-            "state": self._relation.spec.name,
+            "state": self._relation.state,
             "at_least": self._wanted.at_least,
             "wait_seconds": self._wanted.wait_seconds,
         }

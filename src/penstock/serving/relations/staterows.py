@@ -25,6 +25,9 @@ _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueEr
 class StateShape:
     """The columns of a state, and what makes rows of a key with its value."""
 
+    ranged = routed = True
+    """Keys have the order of the log, and are in the tasks that they lead to."""
+
     def __init__(self, name: str, keyed: Schema, spec: StateSpec) -> None:
         keys = [found for each in keyed.key if (found := keyed.field(each)) is not None]
         taken = {each.name for each in keys}
@@ -50,6 +53,10 @@ class StateShape:
         self._pairs = msgspec.json.Decoder(list[tuple[msgspec.Raw, msgspec.Raw]])
         self._named = msgspec.json.Decoder(dict[str, msgspec.Raw])
         self._row = msgspec.defstruct("Row", [each.name for each in self.schema.fields], gc=False)
+
+    def place(self, key: bytes) -> bytes:
+        """Return what a key on the log is called in the state: the same."""
+        return key
 
     def rows(self, key: bytes, value: bytes) -> Iterable[Any]:
         """Return the rows of a key; DataError: its value is not what the state says."""

@@ -16,7 +16,7 @@ class _Sql(Room):
     def __init__(self, building: Building) -> None:
         gateway, shown = building.gateway, building.shown
         self._queries = Queries(
-            relations_of_app(gateway.tables, gateway.services),
+            relations_of_app(building.graph, gateway.tables, gateway.services),
             building.settings,
             owners=shown.owners,
             views=shown.views,

@@ -2,7 +2,7 @@
 
 import asyncio
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeGuard
 
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
@@ -15,7 +15,7 @@ from penstock.core.sql.plan import Plan
 from penstock.serving.http.conversation import Conversation
 from penstock.serving.http.problems import Problem
 from penstock.serving.http.rights import require_right
-from penstock.serving.relations.catalog import StateRelation
+from penstock.serving.relations.catalog import Relation, StateRelation
 from penstock.serving.relations.running import Asked, Found, Queries
 from penstock.serving.relations.watching import Question, Round, TooManyRowsError, Watched, Watches
 from penstock.serving.sql.answers import about
@@ -55,12 +55,8 @@ class WatchRoutes:
         """Tell the values of a key or a prefix, and then what changes in them."""
         name = f"{request.path_params['service']}.{request.path_params['state']}"
         relation = self._queries.relations.get(name)
-        if not isinstance(relation, StateRelation):
-            known = ", ".join(
-                each.name
-                for each in self._queries.relations.values()
-                if isinstance(each, StateRelation)
-            )
+        if not _is_state(relation):
+            known = ", ".join(filter(None, map(_state_name, self._queries.relations.values())))
             text = f"this gateway shows no state {name!r}"
             raise Problem(HTTPStatus.NOT_FOUND, "state.unknown", text, allowed=known)
         require_right(request.scope, self._gateway, relation.right)
@@ -123,6 +119,15 @@ class WatchRoutes:
     async def _stream(self, request: Request, watched: Watched, shape: Shape) -> Response:
         watcher = await _watching(watched, _last_of(request))
         return WatchStream(watched, watcher, shape, stop=self._stop)
+
+
+def _state_name(relation: Relation) -> str:
+    return relation.name if _is_state(relation) else ""
+
+
+def _is_state(relation: Relation | None) -> TypeGuard[StateRelation]:
+    """Return whether it is a declared state; the windows of a table are asked for in SQL."""
+    return isinstance(relation, StateRelation) and relation.right == relation.service.name
 
 
 _TOLD = frozenset({"relations", "stale_seconds"})
