@@ -8,11 +8,15 @@ import sys
 import threading
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import psutil
+
+from penstock.cli.stopping import INTERRUPTED
 
 __all__ = ["HOSTILE", "Plant"]
 
@@ -87,19 +91,19 @@ class Plant:
 
     def start(self) -> None:
         """Start it, and wait until it has told where its console is."""
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "penstock.cli", "dev"],
-            cwd=self.directory,
-            env=os.environ | self._environment,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.said = []
-        threading.Thread(target=self._read, args=[self._process.stderr], daemon=True).start()
-        found = self.until(
-            lambda: re.search(r"the console is on (http://\S+)", "\n".join(self.said))
-        )
-        self.address = found[1].rstrip("/")
+        self._process = self._started("dev", self.said)
+        self.address = self._address(self.said)
+
+    @contextmanager
+    def beside(self, verb: str) -> Iterator[str]:
+        """Run another command in the directory; give where its console is."""
+        said: list[str] = []
+        process = self._started(verb, said)
+        try:
+            yield self._address(said)
+        finally:
+            process.send_signal(signal.SIGINT)
+            assert process.wait(LIMIT) == INTERRUPTED, said
 
     def stop(self) -> None:
         """End it as Ctrl-C does."""
@@ -108,6 +112,23 @@ class Plant:
             self._process.wait(LIMIT)
             self._process = None
 
+    def _started(self, verb: str, said: list[str]) -> "subprocess.Popen[str]":
+        said.clear()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "penstock.cli", verb],
+            cwd=self.directory,
+            env=os.environ | self._environment,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        threading.Thread(target=_read, args=[process.stderr, said], daemon=True).start()
+        return process
+
+    def _address(self, said: list[str]) -> str:
+        pattern = re.compile(r"the console .*is on (http://\S+)")
+        found = self.until(lambda: pattern.search("\n".join(said)))
+        return str(found[1]).rstrip("/")
+
     def kill(self, part: str) -> None:
         """Kill the process of a part."""
         children = psutil.Process(self._process.pid).children(recursive=True)
@@ -115,9 +136,9 @@ class Plant:
         (pid,) = (pid for pid, each in words.items() if each[-2:] == ["--part", part])
         os.kill(pid, signal.SIGKILL)
 
-    def ask(self, path: str) -> Any:
+    def ask(self, path: str, *, address: str = "") -> Any:
         """Return what the JSON of a path says."""
-        with urllib.request.urlopen(self.address + path, timeout=30) as answer:  # noqa: S310 - our own
+        with urllib.request.urlopen((address or self.address) + path, timeout=30) as answer:  # noqa: S310 - our own
             return msgspec.json.decode(answer.read())
 
     def until(self, condition: Any) -> Any:
@@ -128,6 +149,7 @@ class Plant:
             threading.Event().wait(0.05)
         return found
 
-    def _read(self, stream: Any) -> None:
-        with stream:
-            self.said.extend(line.rstrip("\n") for line in stream)
+
+def _read(stream: Any, said: list[str]) -> None:
+    with stream:
+        said.extend(line.rstrip("\n") for line in stream)

@@ -40,7 +40,6 @@ def test_it_says_what_runs_and_what_flows(page, plant):
     page.wait("/[1-9]/.test(document.querySelector('.tile .value').textContent)")
     page.wait_text("dead letter", ".verdict-box")
     assert "live" in page.text(".wire")
-    picture(page, "console-overview")
     now = plant.ask("/v1/console/now")
     assert now["well"]
     assert {each["part"] for each in now["parts"]} == {"feed", "tally", "watch"}
@@ -85,6 +84,8 @@ def test_a_part_that_is_killed_is_told_with_reason_and_advice_and_comes_back(pag
     page.wait_text("All 3 parts are well", "main")
     page.wait_text("died: killed by SIGKILL", "ol.line")
     assert page.evaluate("document.querySelectorAll('ol.line .died').length") >= 1
+    page.wait("document.querySelectorAll('td svg.spark').length === 3")
+    picture(page, "console-overview")
 
 
 def test_it_says_when_it_is_cut_off_and_survives_a_restart_of_the_run(page, plant):
@@ -141,6 +142,24 @@ def test_topics_lead_to_their_records_which_are_filtered_and_paused(page, plant)
     page.wait(f"document.querySelector('.records li').innerText !== {json.dumps(top)}")
 
 
+def test_the_way_of_a_record_is_lit_up_from_its_stream_to_what_became_of_it(page, plant):
+    visit(page, plant, f"tail/{plant.name}.readings")
+    page.fill("input[name=where]", "celsius = 65.0")
+    page.press("Enter")
+    page.wait_text('"celsius":65', ".records")
+    page.click(".records a")
+    page.wait_text(f"{plant.name}.seen", ".way")
+    page.wait_text(f"{plant.name}.alarms", ".way")
+    page.wait("document.querySelectorAll('.graph .node').length === 6")
+    page.wait("document.querySelectorAll('.graph .node.faint').length === 1")  # the source
+    assert "watch" in page.text(".way")
+    picture(page, "console-way")
+    letter = plant.ask("/v1/console/dead-letters")["reasons"][0]["newest"][-1]
+    place = f"{letter['topic']}/{letter['partition']}/{letter['offset']}"
+    (found,) = plant.ask(f"/v1/console/ways/{place}")["dead_letters"]
+    assert (found["part"], found["code"]) == ("watch", "user.raised")
+
+
 def test_groups_have_members_and_their_lag_by_partition(page, plant):
     visit(page, plant, "groups")
     page.fill("main input", "tally")
@@ -174,6 +193,24 @@ def test_the_log_of_a_part_is_shown_as_it_is_written(page, plant):
         file.write("a line <b>of ours</b>\n")
     page.wait("document.querySelector('.log li')?.innerText === 'a line <b>of ours</b>'")
     picture(page, "console-log")
+
+
+def test_penstock_console_shows_the_runs_of_a_project_and_goes_on_without_them(page, plant):
+    with plant.beside("console") as address:
+        page.open(f"{address}/")
+        page.wait_text("All 3 parts are well", "main")
+        page.wait_text("penstock console", "#head")
+        found = plant.ask("/v1/console/now", address=address)
+        (run,) = found["runs"]
+        assert (run["app"], run["command"]) == ("plant", "dev")
+        assert f"tally#{run['pid']}" in {each["key"] for each in found["parts"]}
+        topics = plant.ask("/v1/console/topics", address=address)["topics"]
+        assert f"{plant.name}.readings" in {each["topic"] for each in topics}
+        plant.stop()
+        page.wait_text("Nothing runs", ".verdict-box")
+        page.wait_text("has ended", "ol.line")
+        plant.start()
+        page.wait_text("All 3 parts are well", "main")
 
 
 def test_the_page_is_small_and_says_what_it_may_do(page, plant):

@@ -24,6 +24,7 @@ from penstock.cli.console.topics import (
     topic_document,
     topics_document,
 )
+from penstock.cli.console.way import Ways
 from penstock.console import PAGE
 from penstock.core.graph.graph import Graph
 from penstock.core.settings.configuration import Resolved
@@ -57,6 +58,7 @@ class ConsolePage(AbstractContextManager["ConsolePage"]):
         self._graph = graph
         self._log = log
         self._tail = Tail(log, graph)
+        self._ways = Ways(log, graph)
         self._letters = Letters(log, graph)
         self._logs = Logs(logs)
         self._settings = settings
@@ -98,6 +100,7 @@ class ConsolePage(AbstractContextManager["ConsolePage"]):
             "happened": lambda _: recorder.happened(),
             "graph": lambda _: self._picture(),
             "dead-letters": self._letters.document,
+            "ways/{name}/{partition}/{offset}": self._ways.document,
             "settings": lambda _: settings_document(self._settings()),
         }
         watched = self._log_documents() | {

@@ -80,8 +80,10 @@ class Letters:
         topic = graph.dead_letters.name
         connection = self._watcher.connection
         reasons: dict[tuple[str, str], _Reason] = {}
-        held = sum(high - low for low, high in Topics(connection).ends(topic).values())
-        yield _document(topic, held, reasons)
+        ends = Topics(connection).ends(topic).values()
+        # Offsets are not letters, transactions take some; so what is left out is not counted.
+        more = any(high - low > READ for low, high in ends)
+        yield _document(topic, reasons, more=more)
         batches = LogReader(connection).batches(
             topic, start=Last(READ), follow=follow, stop=asked.stop, when_trimmed="skip"
         )
@@ -93,16 +95,15 @@ class Letters:
                 if key not in reasons and len(reasons) >= _MOST_REASONS:
                     key = ("", "others")
                 reasons.setdefault(key, _Reason(*key)).take(letter)
-            yield _document(topic, held, reasons)
+            yield _document(topic, reasons, more=more)
 
 
-def _document(topic: str, held: int, reasons: dict[tuple[str, str], _Reason]) -> dict[str, Any]:
+def _document(topic: str, reasons: dict[tuple[str, str], _Reason], *, more: bool) -> dict[str, Any]:
     found = sorted(reasons.values(), key=lambda each: each.last_at, reverse=True)
-    read = sum(each.count for each in found)
     return {
         "topic": topic,
-        "held": max(held, read),
-        "read": read,
+        "read": sum(each.count for each in found),
+        "more": more,
         "reasons": [each.document() for each in found],
     }
 

@@ -22,7 +22,7 @@ from penstock.errors import ConfigurationError, DataError, DefinitionError
 from penstock.serving.desk.offers import Asked, Event
 from penstock.serving.http.problems import Problem, problem_of
 
-__all__ = ["MOST_PER_SECOND", "Tail"]
+__all__ = ["MOST_PER_SECOND", "Tail", "decoder_of", "record_document"]
 
 MOST_PER_SECOND = 200
 """So many records are shown of a second; the others are counted, and passed by."""
@@ -30,14 +30,14 @@ _MOST_TEXT = 8192
 """So many characters are shown of a value."""
 _MOST_PARTITIONS = 1000
 _START = "-50"
-_Decode = Callable[[Any], tuple[Shown, Any]]
+Decode = Callable[[Any], tuple[Shown, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
     """Which records are shown."""
 
-    decode: _Decode
+    decode: Decode
     holds: Callable[[Any], bool] | None
     search: Callable[[str], bool] | None
     key: bytes | None
@@ -110,7 +110,7 @@ class Tail:
             raise _wrong("where", error.problems[0].message) from error
         except ValueError as error:
             raise _wrong("find", f"it is not a regular expression: {error}") from error
-        return _Wanted(_typed(data) if data else _plain, holds, search, key.encode() or None)
+        return _Wanted(decoder_of(data), holds, search, key.encode() or None)
 
     def _data(self, topic: str) -> OnLog | None:
         graph = self._graph()
@@ -136,7 +136,7 @@ class _Pacing:
                     passed += 1
                 else:
                     self._shown += 1
-                    found.append(_document(shown))
+                    found.append(record_document(shown))
             yield Event("records", {"records": found, "passed": passed})
 
     def _room(self) -> bool:
@@ -146,7 +146,8 @@ class _Pacing:
         return self._shown < MOST_PER_SECOND
 
 
-def _document(shown: Shown) -> dict[str, Any]:
+def record_document(shown: Shown) -> dict[str, Any]:
+    """Return a record as JSON; what is too long for a page is cut."""
     found = as_json(shown)
     text = msgspec.json.encode(found["value"], enc_hook=str).decode()
     if len(text) > _MOST_TEXT:
@@ -160,7 +161,10 @@ def _plain(record: Any) -> tuple[Shown, Any]:
     return plainly(record), None
 
 
-def _typed(data: OnLog) -> _Decode:
+def decoder_of(data: OnLog | None) -> Decode:
+    """Return what gives a record as it is shown, and as its type has it; None: it has none."""
+    if data is None:
+        return _plain
     codec: JsonCodec[Any] = JsonCodec(data.record, max_bytes=data.topic.max_record_bytes)
 
     def decode(record: Any) -> tuple[Shown, Any]:

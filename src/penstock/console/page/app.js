@@ -13,6 +13,7 @@ import { settings } from './views/settings.js';
 import { tail } from './views/tail.js';
 import { topics } from './views/topics.js';
 import { topology } from './views/topology.js';
+import { way } from './views/way.js';
 
 const VIEWS = [
   { name: 'overview', title: 'Overview', view: overview },
@@ -27,6 +28,7 @@ const HIDDEN = [
   { name: 'log', title: 'Log', under: 'overview', view: log },
   { name: 'part', title: 'Part', under: 'overview', view: part },
   { name: 'tail', title: 'Records', under: 'topics', view: tail },
+  { name: 'way', title: 'The way of a record', under: 'topics', view: way },
 ];
 
 let shown = null; // the view with its words, and what it remembers

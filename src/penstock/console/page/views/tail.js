@@ -34,7 +34,7 @@ export function tail([topic, partition], memory) {
     h('p', { class: 'quiet', role: 'status' }, memory.paused ? `Paused; ${count(memory.waiting.length + memory.left)} have come since.` : `Newest on top; ${count(records.length)} kept, ${count(memory.passed)} passed by.`),
     !records.length && !problem && h('p', { class: 'quiet' }, 'No record yet.'),
     h('ol', { class: 'records' }, records.slice(0, SHOWN).map((each) => h('li', { key: `${each.partition}@${each.offset}`, class: each.problem ? 'odd' : '' },
-      h('div', { class: 'where' }, h('time', {}, each.at ? each.at.replace('T', ' ').replace(/\.(\d{3}).*/, '.$1') : ''), ` ${each.partition}@${each.offset} `, h('b', {}, each.key === null ? h('i', {}, 'no key') : each.key)),
+      h('div', { class: 'where' }, h('time', {}, each.at ? each.at.replace('T', ' ').replace(/\.(\d{3}).*/, '.$1') : ''), ' ', link(['way', topic, String(each.partition), String(each.offset)], { title: 'Where it went' }, `${each.partition}@${each.offset}`), ' ', h('b', {}, each.key === null ? h('i', {}, 'no key') : each.key)),
       each.problem && h('div', { class: 'why' }, each.problem),
       h('code', {}, each.value === null ? 'null (deleted)' : typeof each.value === 'string' ? each.value : JSON.stringify(each.value), each.cut && ` … cut, ${count(each.cut)} characters`),
       Object.keys(each.headers).length > 0 && h('details', {}, h('summary', {}, 'headers'), h('code', {}, JSON.stringify(each.headers)))))),

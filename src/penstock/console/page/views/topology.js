@@ -17,21 +17,26 @@ export function topology(words, memory) {
   const { graph } = memory;
   if (graph.waiting) return [h('h1', {}, 'Topology'), h('p', { class: 'quiet' }, 'Waiting for the graph…')];
   if (!graph.nodes.length) return [h('h1', {}, 'Topology'), h('p', { class: 'quiet' }, graph.trouble || 'No application is known here: penstock console APP')];
-  const running = byName();
-  const width = graph.width + 40;
-  const height = graph.height + 40;
   return [
     h('h1', {}, 'Topology'),
-    h('div', { class: 'canvas', tabindex: 0, role: 'region', 'aria-label': `The graph of ${graph.app}` },
-      h('svg', { class: 'graph', viewBox: `-20 -20 ${width} ${height}`, width, css: { 'min-width': `${Math.round(width * LEAST_SCALE)}px` }, role: 'group', 'aria-label': `The graph of ${graph.app}` },
-        h('defs', {}, h('marker', { id: 'head', viewBox: '0 0 10 10', refX: 9, refY: 5, markerWidth: 7, markerHeight: 7, orient: 'auto-start-reverse' }, h('path', { d: 'M0 1 L10 5 L0 9 z' }))),
-        graph.edges.map((each) => edge(each, running)),
-        graph.nodes.map((each) => node(each, running, graph)))),
+    drawing(graph),
     h('p', { class: 'quiet' }, 'A node leads to its page. Rates are those of the last second; a dashed node does not run here.'),
   ];
 }
 
-function load(memory) {
+// The graph; with `lit`, only the nodes of these names stand out.
+export function drawing(graph, lit = null) {
+  const running = byName();
+  const width = graph.width + 40;
+  const height = graph.height + 40;
+  return h('div', { class: 'canvas', tabindex: 0, role: 'region', 'aria-label': `The graph of ${graph.app}` },
+    h('svg', { class: 'graph', viewBox: `-20 -20 ${width} ${height}`, width, css: { 'min-width': `${Math.round(width * LEAST_SCALE)}px` }, role: 'group', 'aria-label': `The graph of ${graph.app}` },
+      h('defs', {}, h('marker', { id: 'head', viewBox: '0 0 10 10', refX: 9, refY: 5, markerWidth: 7, markerHeight: 7, orient: 'auto-start-reverse' }, h('path', { d: 'M0 1 L10 5 L0 9 z' }))),
+      graph.edges.map((each) => edge(each, running, lit)),
+      graph.nodes.map((each) => node(each, running, graph, lit))));
+}
+
+export function load(memory) {
   fetch('/v1/console/graph').then(async (answer) => {
     const found = await answer.json();
     memory.graph = answer.ok ? found : { nodes: [], edges: [], trouble: found.detail };
@@ -54,7 +59,7 @@ function byName() {
   return found;
 }
 
-function edge({ start, end, points, feedback }, running) {
+function edge({ start, end, points, feedback }, running, lit) {
   let path = `M${points[0][0].toFixed(1)} ${points[0][1].toFixed(1)}`;
   for (let place = 1; place < points.length; place += 1) {
     const [[x1, y1], [x2, y2]] = [points[place - 1], points[place]];
@@ -66,19 +71,19 @@ function edge({ start, end, points, feedback }, running) {
   const flow = reader ? reader.rate_in : writer ? writer.rate_out : 0;
   const middle = points[Math.floor((points.length - 1) / 2)];
   const next = points[Math.floor((points.length - 1) / 2) + 1] ?? middle;
-  return h('g', { key: `${start} ${end}`, class: `edge ${flow > 0 ? 'flows' : ''} ${feedback ? 'feedback' : ''}` },
+  return h('g', { key: `${start} ${end}`, class: `edge ${flow > 0 ? 'flows' : ''} ${feedback ? 'feedback' : ''} ${lit && !(lit.has(start) && lit.has(end)) ? 'faint' : ''}` },
     h('path', { d: path, 'marker-end': 'url(#head)' }),
     flow > 0 && h('text', { x: ((middle[0] + next[0]) / 2).toFixed(1), y: ((middle[1] + next[1]) / 2 - 6).toFixed(1) }, rate(flow)));
 }
 
-function node(each, running, graph) {
+function node(each, running, graph, lit) {
   const part = running.get(each.name);
   const tone = each.is_part ? (part ? mood(part.state) : 'absent') : 'data';
   const label = each.is_part ? partWords(part) : dataWords(each, running, graph);
   const target = each.is_part ? ['part', part?.key ?? each.name] : each.on_log ? ['topics', each.name] : ['topology'];
   const most = Math.floor((each.width - 24) / 8.4);
   const whatMost = Math.floor((each.width - 24) / 6.4);
-  return h('a', { key: each.name, href: to(...target), class: `node ${each.kind} ${tone}`, 'aria-label': `${each.kind} ${each.name}: ${label}` },
+  return h('a', { key: each.name, href: to(...target), class: `node ${each.kind} ${tone} ${lit && !lit.has(each.name) ? 'faint' : ''}`, 'aria-label': `${each.kind} ${each.name}: ${label}` },
     h('title', {}, `${each.name}: ${each.what}\n${each.place}`),
     shape(each),
     h('text', { class: 'name', x: each.x + each.width / 2, y: each.y + 24 }, cut(each.name, most)),
