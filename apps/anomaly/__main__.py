@@ -2,6 +2,7 @@
 
 python -m apps.anomaly simulate                plays devices, with faults and trouble on the way
 python -m apps.anomaly report [FILE]           makes an HTML report of what is on the topics
+python -m apps.anomaly explain ID              computes a score of the past once more
 python -m apps.anomaly score IN_DIR OUT_DIR    scores every series under IN_DIR
 python -m apps.anomaly drives FILE             says which drives it would have alarmed at
 python -m apps.anomaly train-drives FILE OUT   trains the model of drives, with Spark
@@ -19,13 +20,14 @@ from apps.anomaly.devices.recording import RecordingError
 from apps.anomaly.drives.files import DrivesError, read_days
 from apps.anomaly.drives.model import MODEL, ModelError, load_model
 from apps.anomaly.drives.replay import outcome, replay
+from apps.anomaly.evidence.explain import ExplainError, explain
 from apps.anomaly.evidence.report import write
 from apps.anomaly.evidence.running import RunningError
 from apps.anomaly.series.files import SeriesError, score_directory
 from penstock.models import sealed
 
 REPORT = Path("anomaly-report.html")
-REFUSALS = (DrivesError, ModelError, RecordingError, RunningError, SeriesError)
+REFUSALS = (DrivesError, ExplainError, ModelError, RecordingError, RunningError, SeriesError)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -56,6 +58,9 @@ def _parser() -> argparse.ArgumentParser:
     report = verbs.add_parser("report", help="make an HTML report of what is on the topics")
     report.add_argument("target", type=Path, nargs="?", default=REPORT, metavar="FILE")
     report.set_defaults(run=_report)
+    explained = verbs.add_parser("explain", help="compute a score of the past once more")
+    explained.add_argument("id", metavar="ID", help="DEVICE/STARTED/NUMBER of a measurement")
+    explained.set_defaults(run=_explain)
     train = verbs.add_parser("train-drives", help="train the model of drives, with Spark")
     train.add_argument("file", type=Path, metavar="FILE")
     train.add_argument("target", type=Path, metavar="OUT")
@@ -67,6 +72,13 @@ def _parser() -> argparse.ArgumentParser:
 def _report(given: argparse.Namespace) -> None:
     write(given.target)
     print(f"the report is in {given.target}", file=sys.stderr)
+
+
+def _explain(given: argparse.Namespace) -> None:
+    found = explain(given.id)
+    print("\n".join(found.lines()))
+    if not found.same:
+        raise ExplainError("the score in the lake is another one")
 
 
 def _score(given: argparse.Namespace) -> None:

@@ -11,8 +11,8 @@
 Devices send messages over sockets, to the ``door``. ``ingest`` takes each once. ``scorer`` scores
 one measurement at a time with the newest good version of the model, and only anomalies go on. The
 life cycle ``device`` says what follows, and a session for each device sees to it that commands
-arrive. ``drift`` says when what comes is not what the model was trained on. Drives that report once
-a day have a graph of their own in ``drives``.
+arrive. Spark trains (``job``), ``drift`` asks for it, and the lake remembers (``audit``). Drives
+that report once a day have a graph of their own in ``drives``.
 """
 
 from apps.anomaly.application import app
@@ -21,7 +21,7 @@ from apps.anomaly.edges import door
 from apps.anomaly.ingest import ingest
 from apps.anomaly.scorer import FirstModel, Scorer
 from apps.anomaly.sessions import Push, Session, follow
-from apps.anomaly.training import drift
+from apps.anomaly.training import audit, drift, job
 
 __all__ = [
     "FirstModel",
@@ -29,9 +29,11 @@ __all__ = [
     "Scorer",
     "Session",
     "app",
+    "audit",
     "door",
     "drift",
     "drives",
     "follow",
     "ingest",
+    "job",
 ]

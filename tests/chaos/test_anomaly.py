@@ -3,12 +3,13 @@
 Simulated devices fail while the door, services, sinks and the broker are killed. In the end every
 fault has had one recovery, each of its commands was done once, and the anomalies are those that a
 recount of the telemetry gives: none lost, none doubled, each with a version that exists. With
-``PENSTOCK_CHAOS_SEEDS`` it goes on for three minutes.
+``PENSTOCK_CHAOS_SEEDS`` it goes on for three minutes, with Spark, which trains and keeps the audit.
 """
 
 import asyncio
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -39,6 +40,7 @@ APP = Path(__file__).parents[2] / "apps" / "anomaly"
 SEEDS = [int(seed) for seed in os.environ.get("PENSTOCK_CHAOS_SEEDS", "").split()]
 SERVICES = ("ingest", "scorer", "device_changes.filling", "follow", "Session")
 EDGES = ("door", "to_devices")
+SPARK = ("train", "samples.archive.filling", "anomalies.archive.filling", "keep_versions")
 RECOVERY = ["move-data", "turn-off", "turn-on"]
 UP_SECONDS, HEALED_SECONDS, GONE_SECONDS = 120, 120, 60
 LONG_SECONDS = 180
@@ -126,7 +128,7 @@ def identity(row):
 @pytest.mark.parametrize("seed", SEEDS or [1])
 def test_every_fault_is_recovered_from_once_whatever_is_killed(home, seed):
     chance = Random(seed)
-    parts = ("first_model", *SERVICES, *EDGES)
+    parts = ("first_model", *SERVICES, *EDGES, *(SPARK if SEEDS else ()))
     devices = Devices(home.port, seed)
     faults = {}
     try:
@@ -149,6 +151,8 @@ def test_every_fault_is_recovered_from_once_whatever_is_killed(home, seed):
                     home.traces.kill("run", f"--part {victim} ", program="python")
                     sent = devices.fleet.bytes_sent + chance.randrange(50_000, 200_000)
                     wait_for("more telemetry", 60, partial(devices.has_sent, sent))
+                if SEEDS and rounds % 3 == 2:
+                    home.traces.kill("org.apache.spark", program="java")
                 if rounds % 4 == 1:
                     assert home.traces.kill("kafka.Kafka", program="java") == 1
                 rounds += 1
@@ -161,6 +165,8 @@ def test_every_fault_is_recovered_from_once_whatever_is_killed(home, seed):
             wait_for("the devices to come to rest", 60, lambda: not devices.fleet.waiting)
             devices.stop()
             verdict(home, devices.fleet, faults)
+            if SEEDS:
+                audited(home)
             assert dev.poll() is None, home.said()
             dev.send_signal(signal.SIGINT)
             assert dev.wait(GONE_SECONDS) in {0, 130}, home.said()
@@ -225,3 +231,25 @@ def verdict(home, fleet, faults):
         if each["legal"] and each["state"] == "off"
     )
     assert off == dict.fromkeys(faults, 1)
+
+
+def audited(home):
+    """Assert that the lake has every anomaly once, with its version."""
+    home_setting = ("--set", f"home={home.home}")
+    text = (
+        "select a.device, a.started, a.number, count(*) as n, count(m.version) as known "
+        "from `anomalies.archive` a left join model_audit m on m.version = a.model_version "
+        "group by a.device, a.started, a.number"
+    )
+    command = [sys.executable, "-m", "penstock.cli", *home_setting, "query", str(APP), text]
+    expected = Counter(map(identity, home.records("anomalies")))
+
+    def kept():
+        done = subprocess.run(
+            [*command, "--json", "--limit", "100000"], capture_output=True, check=True, timeout=300
+        )
+        rows = [msgspec.json.decode(line) for line in done.stdout.splitlines()]
+        assert all(row["n"] == row["known"] == 1 for row in rows)
+        return {identity(row) for row in rows} == set(expected)
+
+    wait_for("the lake to have every anomaly", 600, kept)

@@ -21,7 +21,7 @@ __all__ = ["Fleet", "Ledger", "Plan"]
 FIRST_WAIT, LONGEST_WAIT = 0.2, 5.0
 """Seconds between tries to connect."""
 TICK = 0.5
-"""So often, in seconds, a device looks whether something is to be sent."""
+"""So often, in seconds, a device looks whether something is to be sent once more."""
 
 Rows = Iterable[tuple[float, dict[str, float]]]
 """A recording: seconds since its beginning, and what was measured."""
@@ -81,6 +81,7 @@ class Fleet:
         self.ledger = ledger or Ledger()
         self.bytes_sent = 0
         self.connected = 0
+        self._writers: dict[str, asyncio.StreamWriter] = {}
         self.measures = True
         """False lets the fleet come to rest: it sends what it has, and is quiet then."""
         self._recordings = recordings or {}
@@ -164,6 +165,7 @@ class Fleet:
         while True:
             if self.measures:
                 device.measure(_clock(way))
+                self._send(device, way)
             due += 1 / self.plan.rate
             await asyncio.sleep(max(due - time.monotonic(), 0))
 
@@ -179,20 +181,29 @@ class Fleet:
     ) -> None:
         """Send and listen until the connection or the time ends."""
         listening = asyncio.ensure_future(self._listen(device, way, reader))
+        self._writers[device.name] = writer
         try:
             while not listening.done() and time.monotonic() < until:
-                now = time.monotonic()
-                for line in device.lines(_clock(way)):
-                    way.put(line, now)
-                if sent := way.arrived(now):
-                    self.bytes_sent += len(sent)
-                    writer.write(sent)
-                    await writer.drain()
+                self._send(device, way)
+                await writer.drain()
                 if self._recordings and measuring.done() and not device.waiting:
                     return
                 await asyncio.wait((listening,), timeout=min(TICK, 1 / self.plan.rate))
         finally:
+            del self._writers[device.name]
             listening.cancel()
+
+    def _send(self, device: Device, way: Way) -> None:
+        """Send what is due, if there is a connection that takes it."""
+        writer = self._writers.get(device.name)
+        if writer is None or writer.transport.get_write_buffer_size() > MOST_LINE:
+            return
+        now = time.monotonic()
+        for line in device.lines(_clock(way)):
+            way.put(line, now)
+        if sent := way.arrived(now):
+            self.bytes_sent += len(sent)
+            writer.write(sent)
 
     async def _listen(self, device: Device, way: Way, reader: asyncio.StreamReader) -> None:
         known = len(device.did)

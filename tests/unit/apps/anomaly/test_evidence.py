@@ -1,12 +1,15 @@
-"""What can be shown of a run: the report."""
+"""What can be shown of a run: the report, and a score of the past computed once more."""
 
 import re
 from xml.etree import ElementTree as ET
 
 import pytest
+from apps.anomaly.evidence.explain import ExplainError, explain
 from apps.anomaly.evidence.report import TOPICS, page
-from apps.anomaly.scoring import MODEL
-from tests.devicefleet import at, ordinary
+from apps.anomaly.scoring import MODEL, score
+from tests.devicefleet import at, model, ordinary
+
+from penstock.models import sealed
 
 HOSTILE = '<script>alert("x")</script>'
 
@@ -65,3 +68,53 @@ def test_the_report_has_every_plot_loads_nothing_and_shows_the_texts_of_stranger
 def test_a_report_of_nothing_says_so():
     shown = page({topic: [] for topic in TOPICS})
     assert shown.count("nothing to show") >= 4
+
+
+class Lake:
+    """Answers of the lake: a record, and the version that scored it."""
+
+    def __init__(self, **changed):
+        learnt = model()
+        features = {"machine.celsius.level": 95.0, "os.load.level": 0.4}
+        value = score(learnt, "server", features).value
+        version = sealed(MODEL, 3, learnt, trained_on="samples 0: 0-9")
+        self.row = {
+            **row(7, kind="server", score=value, model_version=3, features=features),
+            **{
+                name: getattr(version, name)
+                for name in ("sha256", "shape", "parameters", "trained_on", "figures")
+            },
+        } | changed
+        self.asked = []
+
+    def __call__(self, text):
+        self.asked.append(text)
+        return [self.row] if self.row["device"] else []
+
+
+def test_a_score_is_computed_once_more_to_the_last_bit():
+    found = explain("a/1/7", Lake())
+    assert found.same
+    text = "\n".join(found.lines())
+    assert "trained on samples 0: 0-9" in text
+    assert "the same to the last bit" in text
+    assert "machine.celsius.level" in text
+    assert not explain("a/1/7", Lake(score=0.75)).same
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "says"),
+    [
+        ("a/1", {}, "is no id"),
+        ("a' or 1=1 --/1/7", {}, "is no id"),
+        ("a/1/7", {"device": ""}, "not in the lake"),
+        ("a/1/7", {"sha256": None}, "version 3 is not in the lake"),
+        ("a/1/7", {"parameters": "{}"}, "not what was published"),
+        ("a/1/7", {"kind": "toaster"}, "does not know"),
+    ],
+)
+def test_what_cannot_be_explained_is_said(name, changed, says):
+    lake = Lake(**changed)
+    with pytest.raises(ExplainError, match=says):
+        explain(name, lake)
+    assert bool(lake.asked) == ("no id" not in says)
