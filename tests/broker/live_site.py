@@ -4,7 +4,7 @@ import base64
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from typing import Any, Self
@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 from websockets.sync.client import connect
 
-from penstock import App, record, services
+from penstock import App, record
 from penstock.backbone.client.connection import Connection
 from penstock.backbone.log.producer import Producer
 from penstock.backbone.site import Site
@@ -23,6 +23,7 @@ from penstock.core.records.codec import JsonCodec
 from penstock.core.settings.settings import ServiceSettings, ServingSettings, Settings
 from penstock.errors import TransientError
 from penstock.machine.places import Places
+from penstock.services.engine import run_services
 
 LIMIT_SECONDS = 60.0
 
@@ -40,7 +41,8 @@ class Todo:
 def declare_todos(name: str, *, rows: int = 1, partitions: int = 2, **options: Any) -> App:
     app = App(name)
     todos = app.table(f"{name}.todos", Todo, partitions=partitions)
-    live = app.live_queries(f"{name}.live", todos, rows=rows, **options.pop("of_live", {}))
+    rule = "owner = '' or owner = claims.sub"
+    live = app.live_queries(f"{name}.live", todos, rows=rows, rule=rule)
     app.gateway("door", live=live, **options)
     return app
 
@@ -59,7 +61,7 @@ def serving_live(graph: Graph, kafka: Connection, home: Any) -> Iterator[None]:
     def run() -> None:
         while not stop.is_set():
             try:
-                services.run(graph, names, site)
+                run_services(graph, names, site)
             except TransientError:
                 stop.wait(1)
             except BaseException as error:  # noqa: BLE001 - raised again below
@@ -158,6 +160,13 @@ class Client:
 
         while not copy.ready or found() != expected:
             assert time.monotonic() < deadline, f"{name} has {found()}, not {expected}"
+            self.next()
+
+    def until_that(self, condition: Callable[[], bool]) -> None:
+        """Read until something is as it is to be."""
+        deadline = time.monotonic() + LIMIT_SECONDS
+        while not condition():
+            assert time.monotonic() < deadline, f"not within {LIMIT_SECONDS:g}s"
             self.next()
 
     @property

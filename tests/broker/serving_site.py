@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from penstock import services, serving
 from penstock.backbone.client.connection import Connection
 from penstock.backbone.site import Site
 from penstock.core.graph.graph import Graph
 from penstock.core.settings.settings import ServiceSettings, ServingSettings, Settings
 from penstock.core.status.report import PartReport
 from penstock.machine.places import Places
+
+# Imported before any thread runs: where two threads parse at once, CPython 3.11 may fail.
+from penstock.services.engine import run_services
+from penstock.serving.engine import run_gateway
 
 LIMIT_SECONDS = 60.0
 
@@ -114,7 +117,7 @@ def open_door(
 
     def run() -> None:
         try:
-            serving.run(graph, name, site)
+            run_gateway(graph, name, site)
         except BaseException as error:  # noqa: BLE001 - raised again below
             failed.append(error)
 
@@ -144,7 +147,7 @@ def working(
     site = Site(
         settings=given, places=Places(home), connection=kafka, stop=stop, report=lambda _: None
     )
-    thread = threading.Thread(target=services.run, args=(graph, [name], site), daemon=True)
+    thread = threading.Thread(target=run_services, args=(graph, [name], site), daemon=True)
     thread.start()
     try:
         yield

@@ -276,3 +276,60 @@ def test_whoever_may_not_call_any_more_is_told_nothing_more(todos, kafka, tmp_pa
             with pytest.raises(ConnectionClosed):
                 bea.until("never")
             assert bea.seen[-1]["problem"]["code"] == "caller.unknown"
+
+
+def test_a_caller_sees_the_rows_of_the_rule_and_aggregates_of_them(todos, kafka, tmp_path):
+    table = Writing(todos, kafka)
+    tokens = tmp_path / "tokens.toml"
+
+    def write_tokens(**subjects):
+        lines = []
+        for name, subject in subjects.items():
+            lines += [f"[callers.{name}]", f'sha256 = "{sha256(name.encode()).hexdigest()}"']
+            lines += [f'claims = {{ sub = "{subject}" }}']
+        tokens.write_text("\n".join(lines))
+
+    write_tokens(ann="ann", bea="bea")
+    newest = {"filter": {"list": "rules"}, "sort": [["rank", 1]], "limit": 2}
+    counts = {
+        "filter": {"list": "rules"},
+        "group": ["done"],
+        "aggregate": {"n": {"count": True}, "most": {"max": "rank"}},
+    }
+
+    def row(number, owner, **more):
+        return todo(number, id=f"r{number}", list="rules", owner=owner, **more)
+
+    def groups(copy):
+        return {each["done"]: (each["n"], each["most"]) for each in copy.documents}
+
+    table.put(row(1, "ann"), row(2, "bea"), row(3, "ann"), row(4, ""), row(5, "bea", done=True))
+    with open_door(todos, kafka, tmp_path, tokens_file=str(tokens)) as door:
+        with Client(door.port, "ann") as ann, Client(door.port, "bea") as bea:
+            for client in (ann, bea):
+                client.subscribe("newest", newest)
+                client.subscribe("counts", counts)
+                client.until("ready", "counts")
+            ann.until_ids("newest", ["r1", "r3"])
+            bea.until_ids("newest", ["r2", "r4"])
+            ann.until_that(lambda: groups(ann.copies["counts"]) == {False: (3, 4)})
+            bea.until_that(lambda: groups(bea.copies["counts"]) == {False: (2, 4), True: (1, 5)})
+            # A row that goes to another owner leaves one list and enters the other.
+            table.put(row(1, "bea"))
+            ann.until_ids("newest", ["r3", "r4"])
+            bea.until_ids("newest", ["r1", "r2"])
+            ann.until_that(lambda: groups(ann.copies["counts"]) == {False: (2, 4)})
+            bea.until_that(lambda: groups(bea.copies["counts"]) == {False: (3, 4), True: (1, 5)})
+            seen = json.dumps(ann.seen)
+            assert '"owner": "bea"' not in seen
+            # Other claims: at once another result, without a row that may not be seen.
+            write_tokens(ann="bea", bea="bea")
+            ann.until("must-refetch", "newest")
+            ann.until_ids("newest", ["r1", "r2"])
+            ann.until_that(lambda: groups(ann.copies["counts"]) == {False: (3, 4), True: (1, 5)})
+        # The token of a place in other rows is worth nothing.
+        with Client(door.port, "bea") as bea:
+            stale = "q1.1.9.000000000000"
+            bea.subscribe("newest", newest, resume=stale)
+            bea.until("must-refetch", "newest")
+            bea.until_ids("newest", ["r1", "r2"])

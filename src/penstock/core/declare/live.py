@@ -12,13 +12,14 @@ from penstock.core.grid.livequeries import LEASE, MOST_ROWS, LiveQueries
 from penstock.core.grid.messages import ASKED, PLACED
 from penstock.core.grid.operators import Cells, Results
 from penstock.core.hints import did_you_mean
+from penstock.core.live.written.text import filter_of_text
 from penstock.core.options import Options
 from penstock.core.place import caller
 from penstock.core.records.eventtime import EventTime
 from penstock.core.records.record import RecordType
 from penstock.core.records.schema import Scalar
 from penstock.core.topic import TopicSpec
-from penstock.errors import Place
+from penstock.errors import DataError, Place
 
 __all__ = ["DeclaresLiveQueries"]
 
@@ -40,6 +41,7 @@ class DeclaresLiveQueries(DeclaresParts):
         document: str | None = None,
         rows: int = 1,
         lease: str | timedelta = LEASE,
+        rule: str = "",
     ) -> LiveQueries:
         """Declare that clients may follow queries over a table.
 
@@ -53,6 +55,8 @@ class DeclaresLiveQueries(DeclaresParts):
             document: A text field that holds the document as JSON, in place of the row.
             rows: How many groups the queries are divided into.
             lease: A query that nobody has renewed for so long is closed.
+            rule: Which rows a caller of a gateway may see: ``"owner = claims.sub or shared"``. It
+                is a filter as text, in which ``claims`` are those of the caller's token.
 
         Examples:
             >>> follow = app.live_queries("follow", hot)
@@ -68,19 +72,11 @@ class DeclaresLiveQueries(DeclaresParts):
 
         grid = _Grid(self._declared, name, known, place)
         asked = grid.stream(f"{name}.asked", ASKED)
-        placed = tuple(
-            grid.stream(f"{name}.row{number}.queries", PLACED) for number in range(count)
-        )
+        placed = grid.placed(count)
         self.service(reads=asked, writes=placed, name=f"{name}.leases")(
             leases(placed, known.topic.partitions, span)
         )
-        matched = tuple(
-            grid.filled(
-                f"{name}.row{number}",
-                Cells(table=known, placed=queries, document=field, place=place),
-            )
-            for number, queries in enumerate(placed)
-        )
+        matched = grid.matched(placed, field)
         results = Results(matched=matched, columns=known.topic.partitions, place=place)
         return LiveQueries(
             name=name,
@@ -90,6 +86,7 @@ class DeclaresLiveQueries(DeclaresParts):
             news=grid.filled(f"{name}.news", results),
             rows=count,
             lease=span,
+            rule=_rule(rule, options),
             place=place,
         )
 
@@ -113,6 +110,7 @@ class _Grid:
     ) -> None:
         self._declared = declared
         self._name = name
+        self._table = table
         self._columns = table.topic.partitions
         self._largest = min(_LARGEST, 4 * table.topic.max_record_bytes + _BESIDE)
         self._place = place
@@ -132,6 +130,20 @@ class _Grid:
         self._declared.data.append(made)
         return made
 
+    def placed(self, rows: int) -> tuple[Stream[Any], ...]:
+        """Declare for each row what says which queries it has."""
+        return tuple(self.stream(f"{self._name}.row{each}.queries", PLACED) for each in range(rows))
+
+    def matched(self, placed: tuple[Stream[Any], ...], document: str | None) -> tuple[Any, ...]:
+        """Declare the rows, and the stream of what each of them tells."""
+        return tuple(
+            self.filled(
+                f"{self._name}.row{number}",
+                Cells(table=self._table, placed=queries, document=document, place=self._place),
+            )
+            for number, queries in enumerate(placed)
+        )
+
     def filled(self, name: str, operator: Cells | Results) -> Stream[Any]:
         """Declare a stream and the operator that fills it."""
         made = self.stream(name, operator.plan().result(name, "stream"))
@@ -145,6 +157,18 @@ def _rows(given: int, options: Options) -> int:
         return count
     options.wrong("rows", f"{count} is more than {MOST_ROWS}", "rows=3, for example")
     return 1
+
+
+def _rule(given: Any, options: Options) -> str:
+    if not isinstance(given, str):
+        options.wrong("rule", f"{given!r} is no text", 'rule="owner = claims.sub"')
+        return ""
+    if given:
+        try:
+            filter_of_text(given, claims={})
+        except DataError as error:
+            options.wrong("rule", error.message, error.hint, code="live.rule")
+    return given
 
 
 def _text_field(table: Table[Any], given: str | None, options: Options) -> str | None:

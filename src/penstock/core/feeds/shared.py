@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.core.grid.documents import decode_document, encode_document
 from penstock.core.live.query import read_query
+from penstock.core.live.written.text import filter_of_text
 
 __all__ = ["SharedQuery", "shared_query"]
 
@@ -26,10 +27,20 @@ class SharedQuery:
     ordered: bool
 
 
-def shared_query(text: str) -> SharedQuery:
-    """Return the query that a JSON text is; DataError: what is wrong with it, and where."""
+def shared_query(
+    text: str, *, rule: str = "", claims: Mapping[str, Any] | None = None
+) -> SharedQuery:
+    """Return the query that a JSON text is; DataError: what is wrong with it, and where.
+
+    With a ``rule`` it is a query of the rows for which the rule holds, with these claims.
+    """
     query = read_query(decode_document(text))
-    members = ("filter", "sort", "offset", "limit", "fields")
+    if rule:
+        seen = filter_of_text(rule, claims=claims or {})
+        query = read_query(
+            {**query.given, "filter": {"$and": [query.given.get("filter", {}), seen]}}
+        )
+    members = ("filter", "sort", "offset", "limit", "fields", "group", "aggregate")
     given: Mapping[str, Any] = query.given
     # What is left out and what is empty mean the same. The order of the keys inside a filter
     # counts in comparisons with whole objects, and stays.

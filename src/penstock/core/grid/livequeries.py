@@ -30,6 +30,8 @@ class LiveQueries:
     """The stream of what is new in the results."""
     rows: int
     lease: timedelta = LEASE
+    rule: str = ""
+    """For which rows a caller of a gateway may see them, as a text over the row and its claims."""
     place: Place | None = field(default=None, compare=False, repr=False)
 
     @property

@@ -12,6 +12,7 @@ from penstock.core.live.order import IDENTITY, Direction, Place, place_of, read_
 from penstock.core.live.projection import read_fields
 from penstock.core.live.reader import read_filter
 from penstock.core.live.refusal import refuse
+from penstock.core.live.results.grouping import Grouping, read_grouping
 from penstock.core.live.written.builder import FilterOf
 from penstock.core.live.written.text import filter_of_text
 
@@ -20,7 +21,7 @@ __all__ = ["LARGEST_WINDOW", "Query", "read_query"]
 LARGEST_WINDOW = 10_000
 """How far the offset and the limit of a query may reach together."""
 
-_KEYS = {"filter", "sort", "offset", "limit", "fields"}
+_KEYS = {"filter", "sort", "offset", "limit", "fields", "group", "aggregate"}
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class Query:
     limit: int | None = None
     fields: tuple[str, ...] = ()
     """Paths of the fields that the result has; empty: all."""
+    grouping: Grouping | None = None
+    """What is aggregated, and by which fields; None: the result has the documents themselves."""
 
     @property
     def ordered(self) -> bool:
@@ -66,7 +69,10 @@ class Query:
         return read_fields(self.fields)
 
     def result(self, documents: Sequence[Any]) -> list[Any]:
-        """Return the result over all documents, computed anew: what a live result must equal."""
+        """Return the result over all documents, computed anew: what a live result must equal.
+
+        Of a query that aggregates these are the documents of its groups.
+        """
         found = [document for document in documents if self.matches(document)]
         if not self.ordered:
             return [self.shown(document) for document in found]
@@ -77,7 +83,8 @@ class Query:
 def read_query(given: Any) -> Query:
     """Return the query that a client sent; a DataError says what is wrong, and where.
 
-    Keys are ``filter``, ``sort``, ``offset``, ``limit`` and ``fields``; all may be left out.
+    Keys are ``filter``, ``sort``, ``offset``, ``limit`` and ``fields``, or ``filter``, ``group``
+    and ``aggregate``; all may be left out.
     """
     if not isinstance(given, dict):
         raise refuse("a query is an object", operator="query", path="")
@@ -98,6 +105,7 @@ def read_query(given: Any) -> Query:
         offset=offset,
         limit=limit,
         fields=_fields(given.get("fields", [])),
+        grouping=read_grouping(given),
     )
 
 

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Literal
+from typing import Any
 
 from penstock.core.live.order import IDENTITY, Place
 from penstock.core.live.query import Query
+from penstock.core.live.results.event import Event, Match, Operation
+from penstock.core.live.results.grouped import GroupedResult
 from penstock.core.live.values import order_of
 
 __all__ = ["RESERVE", "Event", "LiveResult", "Match", "Operation", "Refill", "live_result"]
@@ -26,27 +27,8 @@ __all__ = ["RESERVE", "Event", "LiveResult", "Match", "Operation", "Refill", "li
 RESERVE = 100
 """How many documents behind its limit an ordered result holds."""
 
-Match = Literal["add", "change", "changeIndex", "remove"]
-"""What became of an object in the result."""
-Operation = Literal["insert", "update", "delete", "none"]
-"""What was done to the object; none: another object was written."""
-
 Refill = Callable[[int], Iterable[Any]]
 """Returns the first so many documents that match, in order, from the table as it is now."""
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One change of a result."""
-
-    match: Match
-    operation: Operation
-    document: Any
-    """As it is after the write; of an object that left, as it was last known."""
-    index: int | None = None
-    """Where it stands in the result after the write; None: it left, or there is no order."""
-    initial: bool = False
-    """Whether it belongs to the first result."""
 
 
 class _SetResult:
@@ -199,7 +181,7 @@ class _OrderedResult:
         self._hold([(self._query.place(each), each) for each in found])
 
 
-LiveResult = _SetResult | _OrderedResult
+LiveResult = _SetResult | _OrderedResult | GroupedResult
 """A result that takes writes."""
 
 
@@ -208,4 +190,6 @@ def live_result(query: Query, *, refill: Refill, reserve: int = RESERVE) -> Live
 
     ``refill`` reads the table as it is after the write that is being taken.
     """
+    if query.grouping is not None:
+        return GroupedResult(query, query.grouping)
     return _OrderedResult(query, refill, reserve) if query.ordered else _SetResult(query)

@@ -8,6 +8,7 @@ from starlette.types import Scope
 
 from penstock.core.feeds.shared import SharedQuery, shared_query
 from penstock.core.graph.gateway import Gateway
+from penstock.serving.http.guard import caller_of
 from penstock.serving.http.problems import Problem
 from penstock.serving.http.rights import require_right
 from penstock.serving.live.following import Following
@@ -36,8 +37,8 @@ class Offered:
 
     def query(self, following: Following, raw: msgspec.Raw, scope: Scope) -> SharedQuery:
         """Return what a client asks for, of the rows that the caller may see."""
-        del following, scope
-        return shared_query(bytes(raw).decode())
+        claims = caller_of(scope).claims
+        return shared_query(bytes(raw).decode(), rule=following.live.rule, claims=claims)
 
     def stale_seconds(self, names: Iterable[str]) -> float | None:
         """Return how old what is known of some of them may be; None: not known."""

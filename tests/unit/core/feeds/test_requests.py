@@ -14,6 +14,7 @@ from penstock.core.feeds.requests import (
     wait_seconds,
 )
 from penstock.core.feeds.shared import shared_query
+from penstock.core.live.query import read_query
 from penstock.errors import DataError
 
 
@@ -82,3 +83,26 @@ def test_who_asks_the_same_shares_a_query():
     assert len(names) == len(others) - 1  # the first two are the same
     with pytest.raises(DataError, match=r"\$where"):
         shared_query('{"filter": {"$where": "1"}}')
+
+
+def test_a_rule_is_a_part_of_the_query_of_each_caller():
+    rule = "owner = claims.sub or shared"
+    asked = json.dumps(
+        {"filter": {"$or": [{}, {"owner": "bea"}]}, "sort": [["rank", 1]], "limit": 1}
+    )
+    of_ann = shared_query(asked, rule=rule, claims={"sub": "ann"})
+    of_bea = shared_query(asked, rule=rule, claims={"sub": "bea"})
+    of_nobody = shared_query(asked, rule=rule)
+    assert len({of_ann.name, of_bea.name, of_nobody.name, shared_query(asked).name}) == 4
+    rows = [
+        {"_id": "1", "owner": "bea", "rank": 1},
+        {"_id": "2", "owner": "ann", "rank": 2},
+        {"_id": "3", "owner": "cleo", "rank": 3, "shared": True},
+    ]
+    for query, expected in ((of_ann, "2"), (of_bea, "1"), (of_nobody, "3")):
+        (row,) = read_query(json.loads(query.text)).result(rows)
+        assert row["_id"] == expected
+    # A claim is a value, whatever it holds.
+    hostile = shared_query("{}", rule=rule, claims={"sub": "x' or 'a' = 'a"})
+    assert len(read_query(json.loads(hostile.text)).result(rows)) == 1
+    assert read_query(json.loads(of_bea.text)).node != read_query(json.loads(of_ann.text)).node

@@ -1,0 +1,1 @@
+"""What changes in results, and results that are aggregates."""
