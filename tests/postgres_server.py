@@ -36,7 +36,7 @@ class PostgresServer:
 
     def __init__(self, home: Path) -> None:
         self.word = secrets.token_hex(8)
-        self.port = _free_port()
+        self.port = free_port()
         self._data = home / "data"
         self._log = home / "log"
         self._user = pwd.getpwnam("nobody").pw_name if os.getuid() == 0 else None
@@ -104,7 +104,7 @@ def running_postgres() -> Iterator[PostgresServer]:
             server.kill()
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])

@@ -106,6 +106,7 @@ def test_the_application_on_the_front_page_runs_and_has_no_problems(module):
             "postgres",
             "questions",
             "records",
+            "redis",
             "services",
             "state",
             "testing",

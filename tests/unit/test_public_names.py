@@ -26,7 +26,7 @@ PUBLIC = {
     "penstock.connectors": (
         "AWAY CONNECTORS WHOLE AttachedConnector BatchLimits Captured Feed Item LiveConnector Position"
         " PositionedConnector Reading Row RowsRefusedError Telling Trying Writer WritingConnector files_in json_files keyboard"
-        " postgres_changes postgres_table run_sink run_source tcp_lines text_file"
+        " postgres_changes postgres_table redis_channel redis_keys redis_stream run_sink run_source tcp_lines text_file"
     ),
     "penstock.jobs": "JobRun",
     "penstock.lifecycles": "lifecycle",

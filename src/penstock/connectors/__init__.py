@@ -8,6 +8,7 @@ postgres          a sink: rows of tables of PostgreSQL; a source: their changes;
 captured          what a source says of a row that has changed
 connector         what a connector implements: live or positioned sources, sinks
 lines, ratelimit  bytes cut into lines; the length of each and their speed are bounded
+redis             sinks: keys and channels of Redis; a source: its streams; exactly once
 options, secret   options as people write them, and secrets by reference
 source, sink      how sources and sinks are run
 retrying          sessions one after another: what is transient is tried again
@@ -44,6 +45,8 @@ from penstock.connectors.files.textfile import text_file
 from penstock.connectors.keyboard import keyboard
 from penstock.connectors.postgres.changes import postgres_changes
 from penstock.connectors.postgres.table import postgres_table
+from penstock.connectors.redis.keys import redis_channel, redis_keys
+from penstock.connectors.redis.stream import redis_stream
 from penstock.connectors.run import run_sink, run_source
 from penstock.connectors.tcp import tcp_lines
 
@@ -55,6 +58,9 @@ CONNECTORS = {
         keyboard,
         postgres_changes,
         postgres_table,
+        redis_channel,
+        redis_keys,
+        redis_stream,
         tcp_lines,
         text_file,
     )
@@ -85,6 +91,9 @@ __all__ = [
     "keyboard",
     "postgres_changes",
     "postgres_table",
+    "redis_channel",
+    "redis_keys",
+    "redis_stream",
     "run_sink",
     "run_source",
     "tcp_lines",
