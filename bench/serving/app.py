@@ -1,4 +1,4 @@
-"""The application of the serving bench: a stream of readings, counted by device."""
+"""The application of the serving bench: readings, the hottest of each device, and questions."""
 
 from penstock import App, State, record
 
@@ -31,4 +31,31 @@ def watch(reading: Reading, highest: State[float]) -> Hottest | None:
     return Hottest(reading.device, reading.celsius)
 
 
-app.gateway("door", takes=taken, shows=(hottest, watch))
+@record(key="device")
+class Check:
+    device: str
+    celsius: float
+
+
+@record()
+class Verdict:
+    good: bool
+
+
+once = app.questions("serving-bench.once", Check, answers=Verdict)
+least = app.questions("serving-bench.least", Check, answers=Verdict)
+
+
+@app.service(answers=once, delivery="exactly_once")
+def once_clerk(check: Check, seen: State[int]) -> Verdict:
+    seen.set(seen.get(0) + 1)
+    return Verdict(check.celsius < 100)
+
+
+@app.service(answers=least, delivery="at_least_once")
+def least_clerk(check: Check, seen: State[int]) -> Verdict:
+    seen.set(seen.get(0) + 1)
+    return Verdict(check.celsius < 100)
+
+
+app.gateway("door", takes=taken, shows=(hottest, watch), offers=(once, least))

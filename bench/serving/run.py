@@ -5,6 +5,7 @@
 - a POST of one record, acknowledged by all replicas, beside the same server answering an empty 200;
 - lines (NDJSON) beside the bare producer, with an answer for each record and with a count alone;
 - what an idle WebSocket takes in the memory of the gateway;
+- questions at 200/s, each through Kafka, a service and back, at least once and exactly once;
 - look-ups by key at 2,000/s, from another process than the state's, while the stream runs at half
   of what it reaches alone; and what that costs the stream.
 
@@ -48,6 +49,7 @@ LINES = 300_000
 BACKLOG_SECONDS = 120_000
 """So many records for each second of the run wait for the service before it is measured."""
 RATE = 2000.0
+ASKED = 200.0
 SOCKETS = 5000
 KEYS = 10_000
 RECORD = b'{"device":"device-%d","celsius":21.5,"place":"on the roof"}'
@@ -194,10 +196,31 @@ def lookups(port: int, kafka: Connection, home: Path, seconds: float) -> dict[st
     return found
 
 
+def questions(port: int, kafka: Connection, home: Path, seconds: float) -> dict[str, float]:
+    """Return how long a question takes through Kafka, a service and back."""
+    payload = b'{"device":"device-%d","celsius":21.5}'
+    found: dict[str, float] = {}
+    for name, part in (("least", "least_clerk"), ("once", "once_clerk")):
+        path = f"/v1/questions/serving-bench.{name}"
+        payloads = [request("POST", path, payload % number) for number in range(1000)]
+
+        def ask(long: float, payloads: list[bytes] = payloads) -> list[float]:
+            options = {"rate": ASKED, "connections": CONNECTIONS, "seconds": long}
+            return sorted(asyncio.run(steady(port, payloads, **options)))
+
+        with parts(kafka, home, part):
+            ask(1.0)  # until it runs
+            took = ask(seconds / 2)
+        for point in (50, 99):
+            found[f"{name}, p{point} ms"] = took[len(took) * point // 100] * 1000
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--only", help="some of what is measured: 'one record,questions'")
     parser.add_argument("--feed", help=argparse.SUPPRESS)
     parser.add_argument("--rate", type=float, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -213,8 +236,11 @@ def main() -> None:
                 ("one record", lambda: posts(port, arguments.seconds)),
                 ("lines", lambda: lines(port, kafka)),
                 ("sockets", lambda: sockets(port, f"/v1/streams/{TAKEN}/socket")),
+                ("questions", lambda: questions(port, kafka, home, arguments.seconds)),
                 ("look-ups", lambda: lookups(port, kafka, home, arguments.seconds)),
             ):
+                if arguments.only and name not in arguments.only.split(","):
+                    continue
                 found[name] = measured()
                 for what, value in found[name].items():
                     print(f"{name:12} {what:32} {value:12,.2f}", flush=True)

@@ -8,6 +8,7 @@ import time
 from functools import partial
 
 import pytest
+from websockets.sync.client import connect
 
 from penstock import App, record
 from penstock.backbone.log.reader import LogReader
@@ -167,6 +168,39 @@ def test_a_ticket_expires_as_declared(bank):
 def gone(door, href):
     given = door.get(href)
     return given.json if given.status == 410 else None
+
+
+def test_questions_over_a_websocket_are_answered_under_their_own_ids(bank):
+    url = f"ws://127.0.0.1:{bank.door.port}/v1/questions/{bank.checks.name}/socket"
+
+    def question(number, amount=1, **more):
+        body = {"customer": f"j{number}", "amount": amount}
+        return json.dumps({"id": number, "question": body, **more})
+
+    with connect(url, compression=None) as client:
+        for number in range(150):  # more than may be open at once
+            client.send(question(number, key=f"j{number % 100}" if number < 100 else None))
+        answers, tickets = {}, {}
+        while len(answers) < 150:
+            told = json.loads(client.recv(timeout=LIMIT_SECONDS))
+            assert "problem" not in told
+            (tickets if "ticket" in told else answers)[told["id"]] = told
+        assert [answers[each]["answer"]["why"] for each in range(150)] == [
+            f"j{number}" for number in range(150)
+        ]
+        assert tickets.keys() == answers.keys()
+        wrong = ["{", "[]", '{"id": 1}', '{"id": 2, "question": {}, "x": 1}', b"\xff"]
+        wrong += [question(3, "x"), question(4, key=""), '{"id": 5, "ticket": "x"}']
+        codes = []
+        for each in wrong:
+            client.send(each)
+            codes.append(json.loads(client.recv(timeout=LIMIT_SECONDS))["problem"]["code"])
+        assert codes[:5] == ["message.wrong"] * 5
+        assert codes[5:] == ["data.wrong-type", "idempotency.key", "ticket.unknown"]
+    with connect(url, compression=None) as client:
+        client.send(json.dumps({"id": "again", "ticket": tickets[7]["ticket"]}))
+        told = json.loads(client.recv(timeout=LIMIT_SECONDS))
+        assert told == {"id": "again", "answer": answers[7]["answer"]}
 
 
 @pytest.mark.parametrize(

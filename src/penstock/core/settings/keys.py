@@ -48,6 +48,7 @@ _MAY_BE_ZERO = frozenset(
         "services.commit_interval",
         "http.port",
         "serving.port",
+        "serving.calls_per_second",
         "logs.kept",
     }
 )

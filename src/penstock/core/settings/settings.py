@@ -129,6 +129,10 @@ class ServiceSettings:
         timedelta(milliseconds=100),
         "time between commits; exactly once: at most a quarter of transaction_timeout",
     )
+    answer_interval: timedelta = _setting(
+        timedelta(milliseconds=20),
+        "exactly once: the longest time between commits of a service that answers questions",
+    )
     poll_batch: int = _setting(
         2000, "records taken from the client at once; a slow service takes fewer"
     )

@@ -43,9 +43,14 @@ def longest_interval(settings: ServiceSettings) -> timedelta:
 
 
 def commit_interval(service: Service, settings: ServiceSettings) -> timedelta:
-    """Return how long the results of a service wait for their commit."""
-    exactly = service.delivery == "exactly_once"
-    return longest_interval(settings) if exactly else settings.commit_interval
+    """Return how long the results of a service wait for their commit.
+
+    Answers wait for a shorter time than other results: somebody waits for each of them.
+    """
+    if service.delivery != "exactly_once":
+        return settings.commit_interval
+    longest = longest_interval(settings)
+    return min(longest, settings.answer_interval) if service.answers else longest
 
 
 def portion_of(service: Service, settings: ServiceSettings) -> "Portion":

@@ -92,13 +92,17 @@ class Desk:
                 HTTPStatus.NOT_FOUND, "ticket.unknown", "this is no ticket of yours for this"
             )
         if self.seconds_left(ticket) <= 0:
-            raise Problem(
-                HTTPStatus.GONE,
-                "ticket.expired",
-                "the answer is not kept any more, or nobody gave one in time",
-                allowed=f"{self._keeps:g}s behind the question",
-            )
+            raise self.expired()
         return ticket
+
+    def expired(self) -> Problem:
+        """Return the problem of a ticket that is not good any more."""
+        return Problem(
+            HTTPStatus.GONE,
+            "ticket.expired",
+            "the answer is not kept any more, or nobody gave one in time",
+            allowed=f"{self._keeps:g}s behind the question",
+        )
 
     def seconds_left(self, ticket: Ticket) -> float:
         """Return for how long a ticket is good."""

@@ -71,6 +71,7 @@ def _ask(questions: Questions[Any, Any]) -> dict[str, Any]:
     return {
         "operationId": f"ask_{questions.name}",
         "summary": f"Ask {questions.name}, and get the answer",
+        "description": f"Or over a WebSocket: /v1/questions/{questions.name}/socket",
         "parameters": [*_ASKING],
         "requestBody": {
             "required": True,

@@ -48,6 +48,7 @@ class _Questions(Room):
             Route(path, routes.ask, methods=["POST"]),
             Route(f"{path}/tickets/{{ticket}}", routes.answer, methods=["GET"]),
             Route(f"{path}/tickets/{{ticket}}/events", routes.events, methods=["GET"]),
+            *building.socket_routes(f"{path}/socket", routes.converse),
         ]
         self.paths = question_paths(gateway)
         self.schemas = question_schemas(gateway)

@@ -15,12 +15,14 @@ from starlette.types import Scope
 from penstock.core.graph.gateway import Gateway
 from penstock.core.settings.settings import ServingSettings
 from penstock.serving.http.bodies import JSON, Bodies, content_type
+from penstock.serving.http.conversation import Conversation
 from penstock.serving.http.guard import caller_of
 from penstock.serving.http.problems import Problem
 from penstock.serving.http.rights import require_right
 from penstock.serving.questions.asked import Desk
 from penstock.serving.questions.prefer import read_preference, read_wait
 from penstock.serving.questions.push import AnswerEvents
+from penstock.serving.questions.socket import QuestionSocket
 from penstock.serving.writing.keys import idempotency_key
 
 __all__ = ["QuestionRoutes", "place_of"]
@@ -105,6 +107,13 @@ class QuestionRoutes:
             return Response(status_code=HTTPStatus.NO_CONTENT)
         desk.answers.require_begun()
         return AnswerEvents(desk, ticket)
+
+    async def converse(self, conversation: Conversation) -> None:
+        """Take questions over a WebSocket."""
+        desk = self.desk(conversation.scope)
+        desk.answers.require_begun()
+        await conversation.accept()
+        await QuestionSocket(conversation, desk).take()
 
     def desk(self, scope: Scope) -> Desk:
         """Return who takes the questions that a path names; Problem: nobody, or not for them."""

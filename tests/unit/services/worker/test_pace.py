@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import timedelta
 from math import inf
 
@@ -134,6 +135,14 @@ def test_results_wait_for_a_part_of_the_time_out_only_where_they_are_in_a_transa
     @app.service(reads=words, concurrency=50)
     async def several(word: Word) -> None: ...
 
+    checks = app.questions("checks", Word, answers=Word)
+
+    @app.service(answers=checks)
+    def asked(word: Word) -> Word: ...
+
+    assert commit_interval(asked, settings) == timedelta(milliseconds=20), "somebody waits"
+    quick = replace(settings, commit_interval=timedelta(milliseconds=5))
+    assert commit_interval(asked, quick) == timedelta(milliseconds=5)
     assert commit_interval(exactly, settings) == timedelta(seconds=15)
     assert commit_interval(least, settings) == timedelta(minutes=5)
     slow = portion_of(several, settings)
