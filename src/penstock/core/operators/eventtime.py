@@ -43,6 +43,7 @@ class OperatorTime:
         self._awake: list[list[tuple[SourceTime, int]]] = []
         """Of each stream that says how far event time is: its sources that are awake, with its
         disorder. While the clock stands still only they move."""
+        self._all: list[tuple[SourceTime, int]] = []
         self._alone: SourceTime | None = None
         """The one source that is awake, where there are no others."""
         self._asleep = BEGINNING
@@ -149,10 +150,11 @@ class OperatorTime:
             return self.value
         if before - rule.disorder > self.value:
             return self.value  # it does not hold back the others
-        reached = self._asleep
-        lows = [min([each.newest - behind for each, behind in of]) for of in self._awake]
-        if lows:
-            reached = min(lows) if self._many else max(reached, *lows)
+        if self._many:
+            reached = min([each.newest - behind for each, behind in self._all])
+        else:
+            lows = [min([each.newest - behind for each, behind in of]) for of in self._awake]
+            reached = max(self._asleep, *lows)
         self.value = max(self.value, reached)
         return self.value
 
@@ -175,6 +177,7 @@ class OperatorTime:
             self._at = None  # nobody is awake: look at all of it each time
         alone = len(self._awake) == 1 and len(self._awake[0]) == 1 and self._asleep <= self.value
         self._alone = self._awake[0][0][0] if alone else None
+        self._all = [each for awake in self._awake for each in awake]
 
     def _settle(self) -> None:
         """Let the watermark of each stream be as far as it came while the clock stood still."""

@@ -102,9 +102,13 @@ class OperatorStep:
         self._dead_letters = DeadLetters(graph, service, clock=clock)
         self._part = service.name
         self._kind = service.operator.kind if service.operator is not None else "operator"
+        self._topics = [each.topic for each in inputs]
         self._alone = len(self._readings) == 1 or self._plan.stateful
         self._machine: Machine | None = None
         self._rounds = rounds_of(graph, service)
+        once = all(len(each.numbers) == 1 for each in self._readings.values())
+        self.merges = self._rounds is None and once
+        """Whether records of several topics may be one moment (:meth:`run_merged`)."""
         self._number = 0
         self._advanced_to: int | None = None
         self._given: Counter[str] = Counter()
@@ -139,27 +143,36 @@ class OperatorStep:
         What a moment before has made due comes first, and the records wait for it. In a cycle each
         record is a moment: what it makes due counts its rounds.
         """
+        reading = self._readings[topic]
+        times = len(reading.numbers)
         if self._rounds is None:
-            return self._moment(topic, records, send)
+            return self._moment(((reading, raw) for raw in records), send, times=times)
         kept, send = self._rounds.follow(topic, records, send, self._give_up)
         for raw in kept:
-            if (hold := self._moment(topic, (raw,), send)) is not None:
+            if (hold := self._moment(((reading, raw),), send, times=times)) is not None:
                 return hold
         return None
+
+    def run_merged(self, records: Iterable[RawRecord], send: Send) -> Hold | None:
+        """Handle records of several topics as one moment, in the order in which they are given."""
+        readings = self._readings
+        return self._moment(((readings[raw.topic() or ""], raw) for raw in records), send, times=1)
 
     def _give_up(self, raw: RawRecord, error: DataError, send: Send) -> None:
         """Bury a record that has gone round too often."""
         self._dead_letters.bury(raw, error, send)
         self.tally.dead_lettered += 1
 
-    def _moment(self, topic: str, records: Iterable[RawRecord], send: Send) -> Hold | None:
+    def _moment(
+        self, records: Iterable[tuple[_Reading, RawRecord]], send: Send, *, times: int
+    ) -> Hold | None:
         if not self._give_due(send):
-            return Hold(next(iter(records)).offset() or 0, self._clock(), unfinished=True)
-        reading = self._readings[topic]
+            _, first = next(iter(records))
+            return Hold(first.offset() or 0, self._clock(), unfinished=True)
         came: list[Arrival] = []
         raws: list[RawRecord] = []
         marks = 0
-        for raw in records:
+        for reading, raw in records:
             try:
                 arrival = self._arrival(reading, raw)
             except DataError as error:
@@ -171,7 +184,7 @@ class OperatorStep:
                 came.append(arrival if number == arrival.input else arrival._replace(input=number))
                 raws.append(raw)
         if came:
-            self._take(came, raws, send, times=len(reading.numbers), marks=marks)
+            self._take(came, raws, send, times=times, marks=marks)
         return None
 
     def wakes_at(self) -> datetime | None:
@@ -228,7 +241,7 @@ class OperatorStep:
         given = self._running().take(came, clock=micros(self._clock()), limit=DUE_KEYS)
         source = self._source(came[0])
         self._send(given, send, raws=(came, raws), source=source)
-        dead = len({each.arrival.offset for each in given.refused})
+        dead = len({self._place(each.arrival) for each in given.refused})
         filtered = given.dropped // times
         self.tally.filtered += filtered + marks
         self.tally.passed += len(came) // times - marks - filtered - dead
@@ -281,16 +294,19 @@ class OperatorStep:
     ) -> None:
         """Bury what expressions failed on; of this moment each record once, as it came."""
         raw_by_place = {(each.input, each.offset): raw for each, raw in zip(*raws, strict=True)}
-        buried: set[int] = set()
+        buried: set[tuple[str, int]] = set()
         for arrival, error in refused:
             raw = raw_by_place.get((arrival.input, arrival.offset))
             if raw is None:  # it was counted when it came
                 self._results.bury_arrival(arrival, error, send, now_at)
                 self.tally.written += 1
-            elif arrival.offset not in buried:
-                buried.add(arrival.offset)
+            elif (place := self._place(arrival)) not in buried:
+                buried.add(place)
                 self._dead_letters.bury(raw, error, send)
                 self.tally.dead_lettered += 1
+
+    def _place(self, arrival: Arrival) -> tuple[str, int]:
+        return self._topics[arrival.input], arrival.offset
 
     def _see_times(self, machine: Machine) -> None:
         if machine.newest is not None:

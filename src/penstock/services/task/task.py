@@ -31,6 +31,7 @@ from penstock.services.state.positions import (
 )
 from penstock.services.state.wholetables import WholeTables
 from penstock.services.step.factory import make_step
+from penstock.services.step.operators import OperatorStep
 from penstock.services.step.outputs import Send
 from penstock.services.step.step import Clock
 from penstock.services.task.timeorder import TimeOrder
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 __all__ = ["Delivery", "Task", "task_name", "transactional_id"]
 
 
+MOST_MERGED = 2_000
+"""About so many records of several partitions are one moment of an operator at most."""
 _FULL = timedelta(milliseconds=100)
 """When a partition is read on that has as many records as may wait for their turn."""
 
@@ -131,6 +134,9 @@ class Task:
         """Where several inputs are read in the order of time: what waits for its turn."""
         self._unordered = False
         """Whether something came that was not put into order yet."""
+        step = self.step
+        self._merging = step if isinstance(step, OperatorStep) and step.merges else None
+        """What takes records of several partitions at once."""
         self.shelf = shelf
         self.reading = Committed(self.step.states.readable, clock=clock, shelf=shelf)
         """Its committed state, for other threads to read."""
@@ -432,20 +438,46 @@ class Task:
         if order is None or wakes_at is None or wakes_at > self._clock():
             return False
         handled = False
-        while (found := order.take(micros(self._clock()))) is not None:
-            partition, records = found
+        merges = self._merging is not None and monotonic() < deadline
+        most = MOST_MERGED if merges else 1
+        while runs := order.take_runs(micros(self._clock()), most=most):
             # What is there can be handled while reading on has to wait.
-            unread_until = self.holds.pop(partition, None)
-            self._run(partition, records, deadline)
+            unread = {at: self.holds.pop(at) for at, _ in runs if at in self.holds}
+            if self._merging is None or len(runs) == 1:
+                self._run(*runs[0], deadline)
+            else:
+                self._run_merged(self._merging, runs, deadline)
             handled = True
-            if partition in self.holds:
+            for partition in {at for at, _ in runs} & self.holds.keys():
                 order.go_back(partition, self.positions[partition])
-            elif unread_until is not None:
-                self.holds[partition] = unread_until
+            self.holds = {**unread, **self.holds}
             if monotonic() >= deadline:
                 return True
         self._unordered = False
         return handled
+
+    def _run_merged(
+        self,
+        step: OperatorStep,
+        runs: Sequence[tuple[Partition, Sequence[RawRecord]]],
+        deadline: float,
+    ) -> None:
+        """Handle runs of several partitions, in their order, as one moment: all or none of it."""
+        ends = {partition: (records[-1].offset() or 0) + 1 for partition, records in runs}
+        merged = [raw for _, records in runs for raw in records]
+        self._begin()
+        self._delivery.take(ends)
+        step.deadline = deadline
+        self._in_hand = merged, iter(merged)
+        with self._breaking():
+            hold = step.run_merged(merged, self._delivery.send)
+        self._in_hand = None
+        for partition, end in ends.items():
+            if hold is None:
+                self._move(partition, end)
+            else:
+                self.holds[partition] = hold.until
+        self._ticked |= hold is not None  # what was due has been given, in part
 
     def _waits(self, topic: str) -> bool:
         """Return whether records of a topic wait to be handled."""

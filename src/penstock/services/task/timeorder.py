@@ -82,22 +82,41 @@ class TimeOrder:
 
     def take(self, clock: int) -> tuple[Partition, list[RawRecord]] | None:
         """Return the records that are next, of one partition; None: none are, or not yet."""
-        heads = sorted((queue[0][0], at) for at, queue in self._queues.items() if queue)
+        first = second = None
+        missing = False
+        for at, queue in self._queues.items():
+            if not queue:
+                missing = True
+                continue
+            head = (queue[0][0], at)
+            if first is None or head < first:
+                first, second = head, first
+            elif second is None or head < second:
+                second = head
         self._until = None
-        if not heads or self._waiting(clock):
+        if first is None or (missing and self._waiting(clock)):
             return None
         self._since = None
-        partition = heads[0][1]
+        partition = first[1]
         queue = self._queues[partition]
-        if len(heads) == 1:
+        if second is None:
             run = [raw for _, raw in queue]
             queue.clear()
             return partition, run
-        limit = heads[1]
+        limit = second
         run = [queue.popleft()[1]]
         while queue and (queue[0][0], partition) < limit:
             run.append(queue.popleft()[1])
         return partition, run
+
+    def take_runs(self, clock: int, *, most: int) -> list[tuple[Partition, list[RawRecord]]]:
+        """Return about ``most`` records that are next, as runs of one partition each."""
+        runs: list[tuple[Partition, list[RawRecord]]] = []
+        count = 0
+        while count < most and (run := self.take(clock)) is not None:
+            runs.append(run)
+            count += len(run[1])
+        return runs
 
     def skip_to(self, partition: Partition, offset: int) -> None:
         """Hear that there are no records before an offset, where none wait."""

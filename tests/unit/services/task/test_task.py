@@ -1,10 +1,15 @@
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 
 from penstock import App, State, record
+from penstock.core.graph.parts import Service
+from penstock.core.rules.check import verified
 from penstock.core.status.report import Counts
+from penstock.core.wiring.lookup import find_part
 from penstock.errors import ConfigurationError, TransientError
+from penstock.services.task import task as task_module
 from penstock.services.task.task import Task, task_name
 from penstock.testing.memorylog import MemoryDelivery, MemoryLog
 
@@ -174,3 +179,54 @@ def test_state_and_single_inputs_share_a_task_by_number_others_do_not():
     assert task_name(count, ("words", 1)) == "1"
     assert task_name(look, ("words", 1)) == "words:1"
     assert task_name(look, ("others", 1)) == "others:1"
+
+
+@record(key="word", time="at")
+class Timed:
+    word: str
+    at: int
+
+
+pairing = App("pairing")
+early, late = pairing.stream("early", Timed), pairing.stream("late", Timed)
+pairing.stream("pairs", early.join(late, on="word", within="1m"), on="services")
+
+
+@pytest.mark.parametrize("most_merged", [1, 2_000])
+def test_backlogs_that_an_operator_takes_as_one_moment_give_what_they_give_one_by_one(
+    most_merged, monkeypatch
+):
+    monkeypatch.setattr(task_module, "MOST_MERGED", most_merged)
+    written = iter(range(10_000))
+    log = MemoryLog(
+        pairing.graph.topics(), clock=lambda: NOW_AT + timedelta(milliseconds=next(written))
+    )
+    service = find_part(verified(pairing.graph), "pairs.filling", Service)
+    starts = {("early", 0): 0, ("late", 0): 0}
+    delivery = MemoryDelivery(log, group="pairing.pairs.filling", delivery="exactly_once")
+    task = Task(
+        pairing.graph, service, number=0, starts=starts, delivery=delivery, clock=lambda: NOW_AT
+    )
+    task.open()
+    for number in range(60):
+        # Every tenth of each stream does not decode: at the same offset of both.
+        at = b"x" if number // 2 % 10 == 9 else b"%d" % number
+        word = b"ab"[number % 4 // 2 :][:1]
+        value = b'{"word":"%s","at":%s}' % (word, at)
+        log.append(("early", "late")[number % 2], key=word, value=value, partition=0)
+    for partition in starts:
+        task.handle(partition, log.read(partition))
+    task.tick()
+    task.commit()
+    assert task.positions == {("early", 0): 30, ("late", 0): 30}
+    counts = task.step.tally.counts()
+    assert (counts.received, counts.dead_lettered, counts.passed) == (60, 6, 54)
+    found = [msgspec.json.decode(each) for each in values(log, "pairs")]
+    met = sorted((each["early"]["at"], each["late"]["at"]) for each in found)
+    good = [number for number in range(60) if number // 2 % 10 != 9]
+    assert met == [
+        (one, other)
+        for one in good
+        for other in good
+        if one % 2 == 0 and other % 2 == 1 and one % 4 // 2 == other % 4 // 2
+    ]
