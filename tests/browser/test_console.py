@@ -160,6 +160,20 @@ def test_the_way_of_a_record_is_lit_up_from_its_stream_to_what_became_of_it(page
     assert (found["part"], found["code"]) == ("watch", "user.raised")
 
 
+def test_the_state_of_a_service_is_asked_from_its_worker_by_key(page, plant):
+    visit(page, plant, "state")
+    page.wait_text("tally.total", "main table")
+    page.click("main tbody a.name")
+    page.wait("document.querySelectorAll('main tbody tr').length === 8")
+    page.fill("input[name=prefix]", "device-3")
+    page.press("Enter")
+    page.wait("document.querySelectorAll('main tbody tr').length === 1")
+    assert int(page.text("main tbody td")) > 0
+    assert page.evaluate(CONTRAST) == []
+    found = plant.ask("/v1/console/states/tally.total?prefix=device-3")
+    assert [each["key"] for each in found["rows"]] == ["device-3"]
+
+
 def test_groups_have_members_and_their_lag_by_partition(page, plant):
     visit(page, plant, "groups")
     page.fill("main input", "tally")

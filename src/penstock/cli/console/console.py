@@ -17,6 +17,7 @@ from penstock.cli.console.look import Look
 from penstock.cli.console.picture import picture
 from penstock.cli.console.recorder import Recorder
 from penstock.cli.console.settings import settings_document
+from penstock.cli.console.states import States
 from penstock.cli.console.tail import Tail
 from penstock.cli.console.topics import (
     group_document,
@@ -40,7 +41,8 @@ class ConsolePage(AbstractContextManager["ConsolePage"]):
 
     ``graph`` gives what the application declares; None where no application is known.
     ``log`` looks at the log. ``logs`` gives the files that the
-    processes write, by their names, ``settings`` those of the run.
+    processes write, by their names, ``settings`` those of the run, ``secret`` what workers know
+    the asker by.
     """
 
     def __init__(
@@ -53,11 +55,13 @@ class ConsolePage(AbstractContextManager["ConsolePage"]):
         log: LogWatcher,
         logs: Callable[[], Mapping[str, Path]] = dict,
         settings: Callable[[], Mapping[str, Resolved]] = dict,
+        secret: Callable[[], bytes] = bytes,
     ) -> None:
         self._recorder = Recorder(look)
         self._graph = graph
         self._log = log
         self._tail = Tail(log, graph)
+        self._states = States(log, graph, secret)
         self._ways = Ways(log, graph)
         self._letters = Letters(log, graph)
         self._logs = Logs(logs)
@@ -100,6 +104,8 @@ class ConsolePage(AbstractContextManager["ConsolePage"]):
             "happened": lambda _: recorder.happened(),
             "graph": lambda _: self._picture(),
             "dead-letters": self._letters.document,
+            "states": self._states.listing,
+            "states/{name}": self._states.values,
             "ways/{name}/{partition}/{offset}": self._ways.document,
             "settings": lambda _: settings_document(self._settings()),
         }

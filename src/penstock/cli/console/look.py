@@ -71,7 +71,7 @@ def measured(look: Look) -> dict[Series, float]:
 
 def look_document(look: Look, history: History) -> dict[str, Any]:
     """Return a look as JSON."""
-    lags = {key: _going(key, part, history) for key, part in look.parts.items()}
+    lags = {key: _going(look.at, key, part, history) for key, part in look.parts.items()}
     troubles = list(_troubles(look, lags))
     mood = "bad" if troubles else "good" if look.well else "idle"
     return {
@@ -140,10 +140,12 @@ def _part(key: str, part: PartStatus, latency: float | None, lag: Trend) -> dict
     }
 
 
-def _going(key: str, part: PartStatus, history: History) -> Trend:
+def _going(at: float, key: str, part: PartStatus, history: History) -> Trend:
     """Return where the lag of a part is going; one of a few seconds' input keeps up."""
-    found = trend(history.lately(Series(key, "lag")))
-    keeps_up = 0 < (part.lag or 0) <= part.rate_in * _KEEPS_UP_SECONDS
+    if part.lag is None:
+        return Trend("unknown")
+    found = trend([*history.lately(Series(key, "lag")), (at, float(part.lag))])
+    keeps_up = 0 < part.lag <= part.rate_in * _KEEPS_UP_SECONDS
     return Trend("keeping up") if keeps_up and found.going != "unknown" else found
 
 
@@ -230,6 +232,7 @@ def _troubles(look: Look, lags: Mapping[str, Trend]) -> Iterator[dict[str, Any]]
         }
     for key, part in look.parts.items():
         far = (part.lag or 0) > part.rate_in * _BEHIND_SECONDS
+        far = far and part.since_seconds > _BEHIND_SECONDS  # else it may be catching up
         if part.healthy and lags[key].going == "growing" and far:
             yield {
                 "key": key,

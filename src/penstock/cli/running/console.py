@@ -15,6 +15,7 @@ from penstock.cli.status.page import StatusPage
 from penstock.cli.stopping import stop_on_signals
 from penstock.core.graph.graph import Graph
 from penstock.core.status.status import RunStatus
+from penstock.machine.peers.secret import shared_secret
 from penstock.machine.ports import keep_port, kept_port
 from penstock.machine.process.registry import Registry
 
@@ -61,6 +62,7 @@ def _console(session: Session) -> int:
             graph=lambda: graph,
             log=LogWatcher(lambda: connection),
             settings=lambda: session.loaded.configuration.resolved,
+            secret=lambda: shared_secret(session.loaded.settings.serving, session.places.home),
         )
         with (
             console,

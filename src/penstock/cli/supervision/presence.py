@@ -15,6 +15,7 @@ from penstock.cli.session import Session
 from penstock.cli.status.page import StatusPage
 from penstock.cli.supervision.board import Board
 from penstock.core.status.status import RunStatus
+from penstock.machine.peers.secret import shared_secret
 from penstock.machine.ports import keep_port, kept_port
 from penstock.machine.process.registry import Entry, Registry
 
@@ -113,4 +114,5 @@ def _console(session: Session, presence: Presence, status: Callable[[], RunStatu
         log=LogWatcher(lambda: presence.connection),
         logs=logs,
         settings=lambda: session.loaded.configuration.resolved,
+        secret=lambda: shared_secret(session.loaded.settings.serving, session.places.home),
     )

@@ -10,6 +10,7 @@ import { log } from './views/log.js';
 import { overview } from './views/overview.js';
 import { part } from './views/part.js';
 import { settings } from './views/settings.js';
+import { state as state_ } from './views/state.js';
 import { tail } from './views/tail.js';
 import { topics } from './views/topics.js';
 import { topology } from './views/topology.js';
@@ -20,6 +21,7 @@ const VIEWS = [
   { name: 'topology', title: 'Topology', view: topology },
   { name: 'topics', title: 'Topics', view: topics },
   { name: 'groups', title: 'Groups', view: groups },
+  { name: 'state', title: 'State', view: state_ },
   { name: 'dead-letters', title: 'Dead letters', view: letters },
   { name: 'settings', title: 'Settings', view: settings },
 ];

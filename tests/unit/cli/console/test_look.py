@@ -20,7 +20,7 @@ def part(name, state="running", since_seconds=90.0, **given):
 
 def document(*parts, history=None, **given):
     run = RunStatus(app="plant", command="dev", pid=7, started_at=AT, parts=parts)
-    look = Look(1000.0, [run], keyed([run], several=False), **given)
+    look = Look(61.0, [run], keyed([run], several=False), **given)
     return look_document(look, history or History())
 
 
@@ -81,6 +81,16 @@ def test_a_lag_that_grows_is_told_before_anything_is_unwell_and_one_that_falls_h
     assert trouble["why"] == "its lag is 1,720 and growing by 12/s"
     assert found["worst_lag"]["key"] == "count"
     assert found["parts"][1]["trend"]["text"] == "empty in about 15s"
+
+
+def test_the_lag_of_now_counts_and_one_that_is_not_known_goes_nowhere():
+    history = History()
+    for number in range(3):
+        history.take(number * EVERY_SECONDS, {Series("count", "lag"): 50.0 - 20 * number})
+    now = document(part("count", lag=3000), history=history)["parts"][0]["trend"]
+    assert now["going"] == "growing"
+    unknown = document(part("count", state="starting", restarts=1), history=history)["parts"][0]
+    assert (unknown["trend"]["going"], unknown["trend"]["text"]) == ("unknown", "")
 
 
 def test_a_lag_of_a_few_seconds_keeps_up_whatever_it_did_last():

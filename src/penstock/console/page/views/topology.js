@@ -80,15 +80,16 @@ function node(each, running, graph, lit) {
   const part = running.get(each.name);
   const tone = each.is_part ? (part ? mood(part.state) : 'absent') : 'data';
   const label = each.is_part ? partWords(part) : dataWords(each, running, graph);
+  const low = DRUMS.has(each.kind) ? 4 : 0; // below the rim
   const target = each.is_part ? ['part', part?.key ?? each.name] : each.on_log ? ['topics', each.name] : ['topology'];
   const most = Math.floor((each.width - 24) / 8.4);
   const whatMost = Math.floor((each.width - 24) / 6.4);
   return h('a', { key: each.name, href: to(...target), class: `node ${each.kind} ${tone} ${lit && !lit.has(each.name) ? 'faint' : ''}`, 'aria-label': `${each.kind} ${each.name}: ${label}` },
     h('title', {}, `${each.name}: ${each.what}\n${each.place}`),
     shape(each),
-    h('text', { class: 'name', x: each.x + each.width / 2, y: each.y + 24 }, cut(each.name, most)),
-    h('text', { class: 'what', x: each.x + each.width / 2, y: each.y + 42 }, cut(each.what, whatMost)),
-    h('text', { class: 'count', x: each.x + each.width / 2, y: each.y + 61 }, cut(label, whatMost)));
+    h('text', { class: 'name', x: each.x + each.width / 2, y: each.y + 24 + low }, cut(each.name, most)),
+    h('text', { class: 'what', x: each.x + each.width / 2, y: each.y + 42 + low }, cut(each.what, whatMost)),
+    h('text', { class: 'count', x: each.x + each.width / 2, y: each.y + 60 + low / 2 }, cut(label, whatMost)));
 }
 
 const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
