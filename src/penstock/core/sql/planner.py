@@ -11,7 +11,7 @@ from penstock.core.records.schema import Schema
 from penstock.core.sql.access import access_of, all_of, conjuncts
 from penstock.core.sql.binder import GroupBinder, Grouping, RowBinder, Scope, Side
 from penstock.core.sql.functions import AGGREGATES
-from penstock.core.sql.joining import plan_join, split
+from penstock.core.sql.joining import implied, plan_join, split
 from penstock.core.sql.plan import Column, Ordering, Plan, PlannedJoin, Reading
 from penstock.core.sql.reader import read_select
 from penstock.core.sql.syntax import Item, Select, Source
@@ -71,7 +71,7 @@ class _Planner:
         kept, rest = split(where, self._scope, outer=join is not None and join.kind == "left")
         return Plan(
             text=self._text,
-            readings=self._readings(kept),
+            readings=self._readings(implied(kept, join)),
             join=join,
             where=rest,
             groups=grouping.groups if grouping else None,

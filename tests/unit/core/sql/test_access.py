@@ -70,8 +70,41 @@ def test_too_many_keys_are_not_asked_for_one_by_one() -> None:
 
 def test_conditions_on_a_joined_relation_name_its_keys_too() -> None:
     text = "select owner from readings r {} devices d on r.device = d.device where r.device = 'x' and d.device = 'x'"
-    for join, expected in (("join", (b"x",)), ("left join", None)):
+    for join, expected in (("join", (b"x",)), ("left join", (b"x",))):
         plan = plan_query(text.format(join), CATALOG)
         assert not isinstance(plan, tuple)
         assert plan.readings[0].access.keys == (b"x",)
         assert plan.readings[1].access.keys == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "left", "right"),
+    [
+        ("r.device = d.device where r.device = 'x'", Access(keys=(b"x",)), Access(keys=(b"x",))),
+        ("d.device = r.device where d.device = 'x'", Access(keys=(b"x",)), Access(keys=(b"x",))),
+        (
+            "r.device = d.device where r.device > 'x' and d.device < 'y'",
+            Access(start=b"x", end=b"y"),
+            Access(start=b"x", end=b"y"),
+        ),
+        ("r.device = d.device where r.celsius > 3", EVERYTHING, EVERYTHING),
+        ("r.place = d.device where r.place = 'x'", EVERYTHING, Access(keys=(b"x",))),
+        ("r.device = d.owner where r.device = 'x'", Access(keys=(b"x",)), EVERYTHING),
+    ],
+)
+def test_what_is_said_of_one_side_of_a_join_is_said_of_the_other(
+    query: str, left: Access, right: Access
+) -> None:
+    plan = plan_query(f"select owner from readings r join devices d on {query}", CATALOG)
+    assert not isinstance(plan, tuple)
+    assert [each.access for each in plan.readings] == [left, right]
+
+
+def test_a_left_join_says_of_its_second_relation_what_the_first_one_must_be() -> None:
+    text = "select owner from readings r left join devices d on r.device = d.device where"
+    plan = plan_query(f"{text} r.device = 'x'", CATALOG)
+    assert not isinstance(plan, tuple)
+    assert [each.access.keys for each in plan.readings] == [(b"x",), (b"x",)]
+    plan = plan_query(f"{text} d.device = 'x'", CATALOG)
+    assert not isinstance(plan, tuple)
+    assert plan.readings[0].access == EVERYTHING
