@@ -167,6 +167,10 @@ class MemoryServiceLog:
         """Return what tells a topic from a later one of the same name."""
         return ""
 
+    def shapes(self, topics: Collection[str]) -> Mapping[str, tuple[str, int]]:
+        """Return the identity and the number of partitions of topics."""
+        return {topic: ("", len(self.log.partitions(topic))) for topic in topics}
+
     def ends(
         self,
         topic: str,

@@ -2,7 +2,7 @@
 
 import difflib
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from confluent_kafka import KafkaError, TopicCollection, TopicPartition
@@ -106,6 +106,17 @@ class Topics:
             doing=f"describing topic {topic}",
         )
         return str(found[topic].topic_id)
+
+    def shapes(self, names: Collection[str]) -> dict[str, tuple[str, int]]:
+        """Return the id and the number of partitions of those of the topics that exist."""
+        there = sorted(self._admin.topics().keys() & set(names))
+        if not there:
+            return {}
+        found = self._admin.ask(
+            lambda: self._admin.client.describe_topics(TopicCollection(there)),
+            doing=f"describing topics {', '.join(there)}",
+        )
+        return {name: (str(each.topic_id), len(each.partitions)) for name, each in found.items()}
 
     def ends(self, topic: str, *, committed: bool = False) -> dict[int, tuple[int, int]]:
         """Return the first and the next offset of each partition.

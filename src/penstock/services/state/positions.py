@@ -91,7 +91,8 @@ def find_positions(
 
     ConfigurationError ``state.offsets`` where group and state contradict each other, and
     ``state.repartitioned`` where an input has another number of partitions by now, and
-    ``state.owner`` where another service, or a service of another application, made the state.
+    ``state.owner`` where another service, or a service of another application, made the state, and
+    ``input.recreated`` where an input was made anew while it was read.
     """
     found = dict(starts)
     if kept is None:
@@ -105,6 +106,8 @@ def find_positions(
         if was is None or now is None:
             continue
         if was.id != now.id:
+            if partition not in unread and start == was.offset:
+                raise _passed_over(partition, group=group, offset=start)
             LOG.warning("%s: %s was made anew: it is read from offset %s", group, topic, start)
             continue
         if was.partitions != now.partitions:
@@ -135,6 +138,18 @@ def _contradiction(
         detail="they are committed together: somebody moved the group, or it ran without its state",
         hint=f"penstock reset rebuilds the state from the input, and writes the outputs again; or "
         f"move the group back to {state}",
+    )
+
+
+def _passed_over(partition: Partition, *, group: str, offset: int) -> ConfigurationError:
+    """Return the error of an input that was made anew under a worker, which read on in it."""
+    topic, number = partition
+    return ConfigurationError(
+        f"{topic} was deleted and made anew while {group} was reading it: it stands at offset "
+        f"{offset} of {topic}[{number}], and passed over records before it",
+        code="input.recreated",
+        detail="the offsets of the group and its state are those of the old topic",
+        hint="penstock reset rebuilds the state from the input, and writes the outputs again",
     )
 
 

@@ -1,7 +1,7 @@
 """The log below one service, on a broker."""
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import timedelta
 
 from penstock.backbone.client.connection import Connection
@@ -15,7 +15,7 @@ from penstock.backbone.topics.topics import Topics
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Service
 from penstock.core.settings.settings import ServiceSettings
-from penstock.errors import TransientError
+from penstock.errors import PenstockError
 from penstock.services.task.delivery import AtLeastOnce, AtMostOnce, ExactlyOnce
 from penstock.services.task.servicelog import MarkingDelivery
 from penstock.services.task.statedelivery import StateAtLeastOnce, StateAtMostOnce
@@ -88,6 +88,10 @@ class KafkaServiceLog:
         """Return the id that the cluster gave the topic."""
         return self._topics.identity(topic)
 
+    def shapes(self, topics: Collection[str]) -> Mapping[str, tuple[str, int]]:
+        """Return the id and the number of partitions of those of the topics that exist."""
+        return self._quick_topics.shapes(topics)
+
     def ends(self, topic: str, *, committed: bool = False) -> Mapping[int, tuple[int, int]]:
         """Return for each partition where it begins and where it ends."""
         return self._topics.ends(topic, committed=committed)
@@ -99,9 +103,13 @@ class KafkaServiceLog:
                 topic: self._quick_topics.ends(topic, committed=True)
                 for topic in {topic for topic, _ in positions}
             }
-        except TransientError:  # the worker itself says what is wrong
+        except PenstockError:  # the worker itself says what is wrong
             return None
-        return sum(max(0, ends[topic][number][1] - at) for (topic, number), at in positions.items())
+        return sum(
+            max(0, ends[topic][number][1] - at)
+            for (topic, number), at in positions.items()
+            if number in ends[topic]
+        )
 
     def batches(
         self,

@@ -75,6 +75,9 @@ class ServiceLog(Protocol):
     def identity(self, topic: str) -> str:
         """Return what tells a topic from a later one of the same name."""
 
+    def shapes(self, topics: Collection[str]) -> Mapping[str, tuple[str, int]]:
+        """Return the identity and the number of partitions of those of the topics that exist."""
+
     def ends(self, topic: str, *, committed: bool = False) -> Mapping[int, tuple[int, int]]:
         """Return for each partition where it begins and where it ends."""
 

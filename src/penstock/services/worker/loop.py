@@ -66,6 +66,7 @@ class Loop:
     def round(self, asked: float) -> float:
         """Handle what has come and is due; return when the group was asked for records."""
         schedule, portion = self._schedule, self._portion
+        self._work.topics.require_same()
         self._settle()
         self._keep_membership(monotonic() - asked)
         careful = self._careful()

@@ -56,6 +56,8 @@ class Standing:
     stopping: bool = False
     slow: str = ""
     """A call that takes too long, in words."""
+    lost: str = ""
+    """Topics of the service that are gone, in words."""
     trouble: str = ""
     """What keeps the whole worker from its work."""
     restoring: Sequence[Restoring] = ()
@@ -91,7 +93,7 @@ class Standing:
         troubles = [f"partition {task}: {trouble}" for task, trouble in setbacks.items()]
         troubles += [f"table {name}: {trouble}" for name, trouble in self.stale_tables.items()]
         failing = [each.trouble for each in self.retries if each.lasting]
-        return self.slow or self.trouble or _several([*troubles, *failing])
+        return self.slow or self.lost or self.trouble or _several([*troubles, *failing])
 
     def all_run(self, state: PartState) -> bool:
         """Return whether all partitions are worked on, be it that a record holds one up."""

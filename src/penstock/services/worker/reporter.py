@@ -53,6 +53,7 @@ class Reporter:
     def _run(self) -> None:
         while True:
             try:
+                self._work.topics.look(monotonic())
                 standing = standing_of(self._work, self._site)
                 self._report(standing, *self._teller.state(standing))
             except Exception:  # noqa: BLE001 - whatever it is, the next report may be well
@@ -82,6 +83,7 @@ def standing_of(work: Work, site: Site) -> Standing:
         joined=assignment.joined,
         stopping=site.stop.is_set(),
         slow=slow_call(work.activity, limit=site.settings.services.slow_call),
+        lost=work.topics.lost,
         trouble=work.trouble,
         restoring=[_restoring(each) for each in assignment.takeovers()],
         setbacks=dict(assignment.setbacks),

@@ -11,6 +11,7 @@ from penstock.services.worker.assignment import Assignment
 from penstock.services.worker.care import Care
 from penstock.services.worker.measures import Measures
 from penstock.services.worker.membership import PollInterval
+from penstock.services.worker.topicwatch import TopicWatch
 
 __all__ = ["Activity", "Work"]
 
@@ -62,6 +63,7 @@ class Work:
     care: Care
     poll_interval: PollInterval
     activity: Activity
+    topics: TopicWatch
     measures: Measures = field(default_factory=Measures)
     trouble: str = ""
     """What keeps the worker from its work now; empty: nothing."""

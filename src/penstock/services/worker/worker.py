@@ -20,6 +20,7 @@ from penstock.services.worker.assignment import Assignment
 from penstock.services.worker.care import Care
 from penstock.services.worker.loop import Loop
 from penstock.services.worker.membership import PollInterval
+from penstock.services.worker.topicwatch import TopicWatch, topics_of
 from penstock.services.worker.work import Activity, Work
 
 __all__ = ["MAX_TAKEOVERS", "Worker"]
@@ -68,6 +69,12 @@ class Worker:
             care=Care(settings.transaction_timeout if exactly else None),
             poll_interval=PollInterval(service.name, settings.poll_interval),
             activity=Activity(service.name),
+            topics=TopicWatch(
+                f"{graph.app}.{service.name}",
+                *topics_of(graph, service),
+                keeps_state=service.keeps_state,
+                shapes=self.log.shapes,
+            ),
         )
 
     def run(self) -> None:

@@ -77,6 +77,13 @@ def test_a_topic_that_was_made_anew_is_read_from_its_beginning(caplog):
     assert "words was made anew" in caplog.text
 
 
+def test_a_topic_that_was_made_anew_under_a_worker_that_read_on_is_refused():
+    anew = INPUTS | {"words": Input(id="another", partitions=2)}
+    with pytest.raises(ConfigurationError, match=r"made anew while .* was reading") as raised:
+        found({WORDS: 7}, kept({WORDS: 7}), inputs=anew)
+    assert raised.value.code == "input.recreated"
+
+
 def test_an_input_that_was_cut_anew_has_its_keys_elsewhere_and_is_refused():
     cut = INPUTS | {"words": Input(id="w", partitions=4)}
     with pytest.raises(ConfigurationError, match=r"words has 4 partitions.* it had 2") as raised:

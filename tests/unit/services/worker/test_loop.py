@@ -23,6 +23,7 @@ from penstock.services.worker.assignment import Assignment
 from penstock.services.worker.care import Care
 from penstock.services.worker.loop import Loop
 from penstock.services.worker.membership import PollInterval
+from penstock.services.worker.topicwatch import TopicWatch, topics_of
 from penstock.services.worker.work import Activity, Work
 from penstock.testing.memorylog import MemoryDelivery, MemoryLog
 from penstock.testing.servicelog import MemoryServiceLog
@@ -138,6 +139,12 @@ class Bench:
             care=Care(timeout),
             poll_interval=PollInterval("count", settings.poll_interval),
             activity=Activity(service.name),
+            topics=TopicWatch(
+                self.below.group,
+                *topics_of(app.graph, service),
+                keeps_state=service.keeps_state,
+                shapes=self.below.shapes,
+            ),
         )
         self.member = self.below.join(
             self.work.assignment.listener(), poll_interval=settings.poll_interval
