@@ -220,6 +220,10 @@ class Table(Generic[T]):
     place: Place | None = field(default=None, compare=False, repr=False)
     kind: Literal["table"] = field(default="table", init=False)
 
+    @property
+    def archive(self) -> None:
+        """None: only a stream can be read after its history."""
+
     def join(
         self,
         other: Table[Any],
@@ -301,6 +305,10 @@ class Lake(Generic[T]):
     """How long the table can be read as it was."""
     place: Place | None = field(default=None, compare=False, repr=False)
     kind: Literal["lake"] = field(default="lake", init=False)
+
+    @property
+    def archive(self) -> None:
+        """None: only a stream can be read after its history."""
 
     @property
     def partition_columns(self) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ class Job(Part):
     @property
     def inputs(self) -> tuple[Data, ...]:
         """Return what it reads, the archives of its streams and what asks for it included."""
-        archives = (data.archive for data in self.reads if isinstance(data, Stream))
+        archives = (data.archive for data in self.reads)
         found = (*self.reads, *(each for each in archives if each is not None), *self.asked_by)
         return tuple(dict.fromkeys(found))
 

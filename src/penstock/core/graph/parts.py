@@ -298,7 +298,7 @@ class Pipeline(Part):
     @property
     def inputs(self) -> tuple[Data, ...]:
         """Return what it reads, the archives of its streams included."""
-        archives = (data.archive for data in self.reads if isinstance(data, Stream))
+        archives = (data.archive for data in self.reads)
         return (*self.reads, *(archive for archive in archives if archive is not None))
 
     @property

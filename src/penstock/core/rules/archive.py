@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from penstock.core.graph.data import Archive, Stream
+from penstock.core.graph.data import Archive
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Pipeline, RealTime, Service
 from penstock.core.records.days import Day
@@ -35,7 +35,7 @@ def archive_problems(graph: Graph) -> Iterator[Problem]:
             yield from _archive(data)
     for part in graph.parts:
         for data in part.outputs:
-            if isinstance(data, Stream) and data.archive:
+            if data.archive:
                 text = f"{part.kind} {part.name!r} writes {data.name!r} with its history"
                 yield Problem("history.written", text, "write the stream itself", part.place)
             if isinstance(data, Archive) and part.name != data.filling:
@@ -56,7 +56,7 @@ def _archive(archive: Archive[Any]) -> Iterator[Problem]:
 
 def _read(part: Pipeline | Service) -> Iterator[Problem]:
     for stream in part.reads:
-        if not isinstance(stream, Stream) or stream.archive is None:
+        if stream.archive is None:
             continue
         reads = f"{part.kind} {part.name!r} reads {stream.name!r} with its history"
         if isinstance(part, Service):

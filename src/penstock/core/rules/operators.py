@@ -38,7 +38,7 @@ def _on_the_log(part: Pipeline) -> Iterator[Problem]:
             )
             hint = "write it as a function: @app.pipeline(reads=...)"
             yield Problem("operator.lake", text, hint, part.place)
-        elif isinstance(data, Stream) and data.archive is not None:
+        elif data.archive is not None:
             text = f"{part.name}: a {kind} on Spark does not read the history of {data.name!r}"
             yield Problem("operator.history", text, 'on="services"', part.place)
 

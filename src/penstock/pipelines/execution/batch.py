@@ -103,7 +103,7 @@ def run_batch(
                         graph, data.archive, site, spark, start=start, end=end
                     )
                     for data in pipeline.reads
-                    if isinstance(data, Stream) and data.archive is not None
+                    if data.archive is not None
                 }
                 run = _Batch(graph, pipeline, site, spark, ranges, past=past, letters=letters.name)
                 if pipeline.declared:
@@ -234,7 +234,7 @@ class _Batch:
         return found
 
     def _rows(self, data: OnLog) -> DataFrame:
-        if isinstance(data, Stream) and data.archive is not None:
+        if data.archive is not None:
             return self._past[data.name].rows(self._site, self._spark)
         over = self._ranges[data.topic.name]
         return topic_rows(self._spark, self._site.connection, data.topic.name, over=over)

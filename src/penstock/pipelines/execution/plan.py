@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program 
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.backbone.site import Site
-from penstock.core.graph.data import Archive, Data, Lake, OnLog, Stream, Table
+from penstock.core.graph.data import Archive, Data, Lake, OnLog, Table
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Pipeline, RealTime
 from penstock.errors import DefinitionError, Problem
@@ -211,7 +211,7 @@ def program_of(pipeline: Pipeline, site: Site, spark: SparkSession) -> str:
     frames = _frames(pipeline, site, spark, None)
     output = None if pipeline.declared else output_of(pipeline, frames)
     # A checkpoint goes on with the history that it began with, or without.
-    past = [each.name for each in pipeline.reads if isinstance(each, Stream) and each.archive]
+    past = [each.name for each in pipeline.reads if each.archive]
     facts: list[Any] = [identity_of(pipeline, spark, output).to_json(), past]
     if output is not None:
         facts += steps_behind(output, [data.name for data in pipeline.reads])

@@ -69,9 +69,7 @@ class Histories:
         self._files = Files(spark)
         self._checkpoint = checkpoint
         self._archives = {
-            data.name: data.archive
-            for data in pipeline.reads
-            if isinstance(data, Stream) and data.archive is not None
+            data.name: data.archive for data in pipeline.reads if data.archive is not None
         }
         self._found: dict[str, History] = {}
         self._read: dict[str, int] = {}

@@ -8,7 +8,7 @@ from penstock.backbone.site import Site
 from penstock.backbone.topics.range import EARLIEST, LATEST
 from penstock.backbone.topics.span import settled_range
 from penstock.backbone.topics.topics import Topics
-from penstock.core.graph.data import Data, Lake, Stream, Table
+from penstock.core.graph.data import Data, Lake, Table
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.job import Job
 from penstock.pipelines.gate.reading import OffsetRange, latest_records, records, topic_rows
@@ -39,7 +39,7 @@ def _frame(
 ) -> DataFrame:
     if isinstance(data, Lake):
         return lake_rows(spark, data, lake_path(data.name, site), streaming=False)
-    if isinstance(data, Stream) and data.archive is not None:
+    if data.archive is not None:
         past = PastRange.settled(graph, data.archive, site, spark, start=EARLIEST, end=LATEST)
         offsets[data.name] = past.over
         return records(past.rows(site, spark), data)

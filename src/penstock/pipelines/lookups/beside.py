@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 
 from penstock.backbone.client.connection import Connection
 from penstock.backbone.topics.topics import Topics
-from penstock.core.graph.data import Lake, OnLog, Stream, Table
+from penstock.core.graph.data import Lake, OnLog, Table
 from penstock.core.graph.parts import Pipeline
 from penstock.pipelines.checkpoint.batches import planned_batch, planned_batches
 from penstock.pipelines.checkpoint.files import Files
@@ -35,7 +35,7 @@ def asked_beside_state(pipeline: Pipeline, output: DataFrame, checkpoint: str) -
     """
     inputs = [data.name for data in pipeline.reads]
     tables = [data.name for data in pipeline.lookups if isinstance(data, Table)]
-    past = any(isinstance(data, Stream) and data.archive for data in pipeline.reads)
+    past = any(data.archive for data in pipeline.reads)
     if not tables or past or "://" in checkpoint:
         return []
     if any(several(node.subqueries()) for node in nodes(analyzed(output), inputs)):

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as every PySpark program calls it
 
-from penstock.core.graph.data import Data, OnLog, Stream
+from penstock.core.graph.data import Data, OnLog
 from penstock.core.graph.parts import Pipeline
 from penstock.core.instants import FIRST_MICROS, LAST_MICROS
 from penstock.core.panes.triggers import DEFAULT, AfterWatermark
@@ -48,7 +48,7 @@ def why_not_native(pipeline: Pipeline) -> list[str]:
 
 
 def _about_input(data: Data) -> Iterator[str]:
-    if isinstance(data, Stream) and data.archive is not None:
+    if data.archive is not None:
         yield "late records are looked up on the log, and the log does not have the history"
 
 

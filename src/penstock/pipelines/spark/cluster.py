@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from penstock.core.graph.data import Lake, Stream
+from penstock.core.graph.data import Lake
 from penstock.core.graph.parts import Pipeline
 from penstock.core.settings.settings import Settings
 from penstock.errors import ConfigurationError
@@ -66,7 +66,7 @@ def refuse_unshared(settings: Settings, pipelines: Iterable[Pipeline]) -> None:
     if on_one_machine(master):
         return
     uses_lake = any(
-        isinstance(data, Lake) or (isinstance(data, Stream) and data.archive)
+        isinstance(data, Lake) or data.archive
         for each in pipelines
         for data in (*each.reads, each.writes)
     )
