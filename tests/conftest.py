@@ -7,8 +7,10 @@ import sys
 import pytest
 
 # Every JVM of a test lives for seconds or a few minutes: the second compiler, which makes a program
-# fast that runs for hours, would take more processor time than it gives back.
-os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+# fast that runs for hours, would take more processor time than it gives back. Without it Java keeps
+# 48 MB for compiled code, which Spark fills: a thread that throws code away, and compiling it anew,
+# were a quarter of the processor time of long Spark tests.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
 
 # Where Python may not keep what it has compiled, as in many containers, each of the hundreds of
 # programs that tests start would compile all that it imports: a second and more of processor time.
