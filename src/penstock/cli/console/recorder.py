@@ -60,7 +60,8 @@ class Recorder:
         """Look once."""
         look = self._look_at()
         with self._changed:
-            if look.at - self._sampled_at >= EVERY_SECONDS:
+            # A clock that was put back begins anew.
+            if not 0 <= look.at - self._sampled_at < EVERY_SECONDS:
                 self._sampled_at = look.at
                 self._latencies = {
                     key: latency
@@ -111,9 +112,11 @@ class Recorder:
                 if (len(times) - 1 - place) % stride == 0 and times[place] > after
             ]
             series: dict[str, dict[str, list[float | None]]] = {}
-            for name in names:
-                values = self._history.values(name)
-                column = [_short(values[place]) for place in chosen]
+            # Every page asks every second, and mostly there is nothing new.
+            first = chosen[0] if chosen else len(times)
+            for name in names if chosen else ():
+                values = self._history.values(name, last=len(times) - first)
+                column = [_short(values[place - first]) for place in chosen]
                 series.setdefault(name.whose, {})[name.what] = column
         return {
             "at": [round(times[place], 1) for place in chosen],

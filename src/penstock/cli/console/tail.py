@@ -90,10 +90,12 @@ class Tail:
 
         topic = asked.path["name"]
         wanted = self._wanted(topic, asked.query)
+        start = _start(asked.query.get("from", "") or _START)
+        partitions = _partitions(asked.query.get("partition", ""))
         batches = LogReader(self._watcher.connection).batches(
             topic,
-            start=_start(asked.query.get("from", "") or _START),
-            partitions=_partitions(asked.query.get("partition", "")),
+            start=start,
+            partitions=partitions,
             follow=True,
             stop=asked.stop,
             when_trimmed="skip",

@@ -59,12 +59,12 @@ class History:
         """Return when the samples were taken, the oldest first."""
         return list(self._times)
 
-    def values(self, name: Series) -> list[float | None]:
-        """Return the samples of one number, the oldest first; None: it was not known then."""
-        ring = self._rings.get(name)
+    def values(self, name: Series, *, last: int = KEPT) -> list[float | None]:
+        """Return the last samples of one number, the oldest first; None: it was not known then."""
+        ring, count = self._rings.get(name), min(last, len(self._times))
         if ring is None:
-            return [None] * len(self._times)
-        first = self._taken - len(self._times)
+            return [None] * count
+        first = self._taken - count
         found = (ring[number % KEPT] for number in range(first, self._taken))
         return [None if isnan(value) else value for value in found]
 

@@ -29,6 +29,7 @@ def test_what_was_not_known_is_a_gap_and_what_ended_is_forgotten_after_an_hour()
     history.take(1.0, {})
     history.take(2.0, {LAG: 7.0})
     assert history.values(LAG) == [5.0, None, 7.0]
+    assert history.values(LAG, last=2) == [None, 7.0]
     assert history.values(Series("none", "lag")) == [None, None, None]
     for number in range(2 * KEPT):
         history.take(float(number), {Series("other", "lag"): 1.0})
