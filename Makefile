@@ -5,7 +5,7 @@ BIN := .venv/bin
 CHECKED := src apps tests bench scripts
 export PYTHON
 
-.PHONY: help setup demo test check unit chaos nexmark bench-services bench-pipelines bench-serving bench-connectors bench-nexmark docs docs-serve format lock clean
+.PHONY: help setup demo test check unit pictures chaos nexmark bench-services bench-pipelines bench-serving bench-connectors bench-nexmark docs docs-serve format lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,10 @@ bench-connectors: setup ## connectors beside the bulk loaders of their systems (
 
 bench-nexmark: setup ## events a second per core of each Nexmark query (20 minutes)
 	$(BIN)/python bench/nexmark/bench.py --markdown bench/nexmark/speeds.md --json bench/nexmark/speeds.json
+
+pictures: setup ## take the pictures of the console in docs/images anew
+	PENSTOCK_PICTURES=build/pictures $(BIN)/pytest -q tests/browser/test_console.py
+	cp $(foreach name,overview killed topology way,build/pictures/console-$(name).png) docs/images
 
 docs: setup ## build the documentation site into build/site; a broken link fails
 	@sh scripts/docs.sh build

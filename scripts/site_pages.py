@@ -67,7 +67,7 @@ def on_files(files: Files, *, config: Any) -> Files:
         if uri_of(path) not in files.src_uris:
             files.append(File.generated(config, uri_of(path), content=text))
         found = {resolved(path, link[2]) for link in links(text)}
-        waiting += sorted(each for each in found - seen if each)
+        waiting += sorted(each for each in found - seen if each and not each.endswith(".png"))
         seen |= found
     for name in MODULES:
         files.append(File.generated(config, f"api/{name}.md", content=reference(name)))
