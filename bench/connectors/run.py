@@ -4,6 +4,7 @@
 
 - the PostgreSQL sink beside a bare ``COPY`` of the same rows, appended and by key;
 - changes of PostgreSQL beside a bare reader of the replication protocol, which only counts;
+- files of Parquet beside pyarrow alone, which is given whole columns;
 - lines of a file, per second and core.
 
 Both sides of a ratio take turns; the figures are medians. Records are decoded before the clock
@@ -28,10 +29,19 @@ runpy.run_path(str(Path(__file__).resolve().parents[2] / "scripts" / "own_python
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import psycopg
+import pyarrow as pa
+from pyarrow import parquet
 from tests.postgres_server import PostgresServer, running_postgres
 
 from penstock import App, record
-from penstock.connectors import Row, files_in, postgres_changes, postgres_table, text_file
+from penstock.connectors import (
+    Row,
+    files_in,
+    parquet_files,
+    postgres_changes,
+    postgres_table,
+    text_file,
+)
 from penstock.connectors.postgres.pgoutput import Changed, read_message
 
 ROUNDS = 3
@@ -145,6 +155,29 @@ def changes(server: PostgresServer, count: int) -> tuple[float, float]:
     return speeds
 
 
+def files(rows: list[Row]) -> tuple[float, float]:
+    """Return how many rows a second go into files of Parquet: by pyarrow alone, and by the sink."""
+    with tempfile.TemporaryDirectory() as directory:
+        begun = time.perf_counter()
+        for start in range(0, len(rows), 10 * BATCH):
+            own = [row.record for row in rows[start : start + 10 * BATCH]]
+            names = ("id", "customer", "total", "at")
+            columns = {name: [getattr(each, name) for each in own] for name in names}
+            with (Path(directory) / f"{start}.parquet").open("wb") as file:
+                parquet.write_table(pa.table(columns), file, compression="zstd")
+                file.flush()
+                os.fsync(file.fileno())
+        bare = len(rows) / (time.perf_counter() - begun)
+        made = parquet_files(Path(directory) / "out")
+        writer = made.open(App("bench").sink("s", made, reads=App("bench").stream("o", Order)))
+        begun = time.perf_counter()
+        for start in range(0, len(rows), 10 * BATCH):
+            writer.write(0, rows[start : start + 10 * BATCH], start + 10 * BATCH)
+        seconds = time.perf_counter() - begun
+        writer.close()
+    return bare, len(rows) / seconds
+
+
 def lines(count: int) -> tuple[float, float]:
     """Return how many lines a second of processor time are read: of a file, of a directory."""
     with tempfile.TemporaryDirectory() as directory:
@@ -192,6 +225,9 @@ def main() -> None:
             ("bare protocol reader", bare, 1.0, "changes/s"),
             ("source of changes", ours, ours / bare, "changes/s"),
         ]
+    bare, ours = medians(lambda: files(rows))
+    table.append(("pyarrow, columns into Parquet", bare, 1.0, "rows/s"))
+    table.append(("sink, Parquet", ours, ours / bare, "rows/s"))
     one, several = medians(lambda: lines(count))
     table.append(("lines of a file", one, math.nan, "lines/s and core"))
     table.append(("lines of the files of a directory", several, math.nan, "lines/s and core"))

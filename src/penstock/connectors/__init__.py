@@ -1,7 +1,7 @@
 """Connectors: sources bring data of outside systems onto streams, sinks write streams to them.
 
 ================  ========================================================================
-files             sources: a growing file, a directory of files; a sink: files of JSON lines
+files             sources: a file, a rotated log, a directory; sinks: JSON lines, CSV, Parquet
 tcp               a source: lines over TCP, from many senders
 keyboard          a source: lines that a person types
 postgres          a sink: rows of tables of PostgreSQL; a source: their changes; exactly once
@@ -40,7 +40,8 @@ from penstock.connectors.connector import (
     WritingConnector,
 )
 from penstock.connectors.files.directory import files_in
-from penstock.connectors.files.jsonfiles import json_files
+from penstock.connectors.files.jsonfiles import csv_files, json_files, parquet_files
+from penstock.connectors.files.rotated import rotated_log
 from penstock.connectors.files.textfile import text_file
 from penstock.connectors.keyboard import keyboard
 from penstock.connectors.postgres.changes import postgres_changes
@@ -53,14 +54,17 @@ from penstock.connectors.tcp import tcp_lines
 CONNECTORS = {
     each.__name__: each
     for each in (
+        csv_files,
         files_in,
         json_files,
         keyboard,
+        parquet_files,
         postgres_changes,
         postgres_table,
         redis_channel,
         redis_keys,
         redis_stream,
+        rotated_log,
         tcp_lines,
         text_file,
     )
@@ -86,14 +90,17 @@ __all__ = [
     "Trying",
     "Writer",
     "WritingConnector",
+    "csv_files",
     "files_in",
     "json_files",
     "keyboard",
+    "parquet_files",
     "postgres_changes",
     "postgres_table",
     "redis_channel",
     "redis_keys",
     "redis_stream",
+    "rotated_log",
     "run_sink",
     "run_source",
     "tcp_lines",

@@ -5,13 +5,19 @@ import pytest
 
 from penstock import App, record
 from penstock.connectors import Row, json_files
-from penstock.connectors.files.jsonfiles import JsonFileWriter
+from penstock.connectors.files.layouts import JSON_LINES
+from penstock.connectors.files.written import DirectoryWriter
+from penstock.core.records.record import record_type
 from penstock.errors import ConfigurationError, TransientError
 
 
 @record()
 class Number:
     value: int
+
+
+def opened_writer(directory: Path, topic: str) -> DirectoryWriter:
+    return DirectoryWriter(directory, topic, layout=JSON_LINES, schema=record_type(Number).schema)
 
 
 @pytest.fixture
@@ -21,7 +27,7 @@ def directory(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def writer(directory):
-    opened = JsonFileWriter(directory, "numbers")
+    opened = opened_writer(directory, "numbers")
     yield opened
     opened.close()
 
@@ -46,7 +52,7 @@ def test_the_position_of_a_partition_is_behind_its_last_file_whatever_else_is_th
 ):
     for partition, first in ((0, 0), (0, 10), (1, 5)):
         writer.write(partition, rows(first), first + 1)
-    other = JsonFileWriter(directory, "numbers-1")
+    other = opened_writer(directory, "numbers-1")
     other.write(0, rows(90), 99)
     other.close()
     (directory / "numbers-0-notes.jsonl").write_text("")
@@ -60,10 +66,10 @@ def test_a_record_that_was_written_over_several_lines_is_one_line(writer, direct
 
 def test_a_second_run_waits_until_the_first_has_ended(writer, directory):
     with pytest.raises(TransientError, match="another run writes numbers") as caught:
-        JsonFileWriter(directory, "numbers")
+        opened_writer(directory, "numbers")
     assert caught.value.code == "sink.taken"
     writer.close()
-    JsonFileWriter(directory, "numbers").close()
+    opened_writer(directory, "numbers").close()
 
 
 @pytest.mark.parametrize("step", ["fsync", "rename"])
@@ -87,7 +93,7 @@ def test_where_the_disk_fails_no_part_of_a_file_is_seen_and_it_can_be_tried_agai
 def test_a_directory_that_cannot_be_made_is_an_error_that_names_it(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(ConfigurationError, match="file/out cannot be written"):
-        JsonFileWriter(tmp_path / "file" / "out", "numbers")
+        opened_writer(tmp_path / "file" / "out", "numbers")
 
 
 def test_all_wrong_options_are_told_at_once():
