@@ -6,6 +6,7 @@ import secrets
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -47,7 +48,8 @@ class PostgresServer:
             home.chmod(0o755)
             for path in (home, secret):
                 shutil.chown(path, self._user)
-        line = [BINARIES / "initdb", "-D", self._data, "-U", "penstock", "-A", "scram-sha-256"]
+        self._binaries = BINARIES if self._user is None else reachable(BINARIES, home)
+        line = [self._binaries / "initdb", "-D", self._data, "-U", "penstock", "-A", "scram-sha-256"]
         line += [f"--pwfile={secret}", "-E", "UTF8", "--no-locale", "--no-sync"]
         subprocess.run(
             line, check=True, user=self._user, capture_output=True, timeout=LIMIT_SECONDS, cwd=home
@@ -68,7 +70,7 @@ class PostgresServer:
             return cursor.fetchall() if cursor.description else []
 
     def start(self) -> None:
-        line = [BINARIES / "postgres", "-D", self._data, "-h", "127.0.0.1", "-p", str(self.port)]
+        line = [self._binaries / "postgres", "-D", self._data, "-h", "127.0.0.1", "-p", str(self.port)]
         line += [each for item in SETTINGS.items() for each in ("-c", "=".join(item))]
         with (self._home.parent / f"{self._home.name}.log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -89,6 +91,17 @@ class PostgresServer:
         if self._process is not None:
             self._process.send_signal(signal.SIGQUIT)
             self._process.wait(LIMIT_SECONDS)
+
+
+def reachable(binaries: Path, home: Path) -> Path:
+    """Return the programs where another user can run them: a copy, if the tree is closed to it."""
+    if all(each.stat().st_mode & stat.S_IXOTH for each in (binaries, *binaries.parents)):
+        return binaries
+    package = binaries.parents[1]
+    for each in package.parent.glob(f"{package.name}*"):  # the libraries stand beside the package
+        if each.is_dir():
+            shutil.copytree(each, home / each.name, symlinks=True)
+    return home / binaries.relative_to(package.parent)
 
 
 @contextmanager

@@ -98,6 +98,7 @@ def test_the_application_on_the_front_page_runs_and_has_no_problems(module):
             "event-time",
             "expressions",
             "history",
+            "http",
             "joins",
             "lake",
             "life-cycles",

@@ -3,6 +3,7 @@
 ================  ========================================================================
 files             sources: a file, a rotated log, a directory; sinks: JSON lines, CSV, Parquet
 tcp               a source: lines over TCP, from many senders
+http              a source: a document that is fetched; a sink: requests that are posted
 keyboard          a source: lines that a person types
 postgres          a sink: rows of tables of PostgreSQL; a source: their changes; exactly once
 captured          what a source says of a row that has changed
@@ -43,6 +44,8 @@ from penstock.connectors.files.directory import files_in
 from penstock.connectors.files.jsonfiles import csv_files, json_files, parquet_files
 from penstock.connectors.files.rotated import rotated_log
 from penstock.connectors.files.textfile import text_file
+from penstock.connectors.http.poll import http_poll
+from penstock.connectors.http.webhook import webhook
 from penstock.connectors.keyboard import keyboard
 from penstock.connectors.postgres.changes import postgres_changes
 from penstock.connectors.postgres.table import postgres_table
@@ -56,6 +59,7 @@ CONNECTORS = {
     for each in (
         csv_files,
         files_in,
+        http_poll,
         json_files,
         keyboard,
         parquet_files,
@@ -67,6 +71,7 @@ CONNECTORS = {
         rotated_log,
         tcp_lines,
         text_file,
+        webhook,
     )
 }
 """The connectors of Penstock by their names: functions that make one from options."""
@@ -92,6 +97,7 @@ __all__ = [
     "WritingConnector",
     "csv_files",
     "files_in",
+    "http_poll",
     "json_files",
     "keyboard",
     "parquet_files",
@@ -105,4 +111,5 @@ __all__ = [
     "run_source",
     "tcp_lines",
     "text_file",
+    "webhook",
 ]
