@@ -49,7 +49,15 @@ class PostgresServer:
             for path in (home, secret):
                 shutil.chown(path, self._user)
         self._binaries = BINARIES if self._user is None else reachable(BINARIES, home)
-        line = [self._binaries / "initdb", "-D", self._data, "-U", "penstock", "-A", "scram-sha-256"]
+        line = [
+            self._binaries / "initdb",
+            "-D",
+            self._data,
+            "-U",
+            "penstock",
+            "-A",
+            "scram-sha-256",
+        ]
         line += [f"--pwfile={secret}", "-E", "UTF8", "--no-locale", "--no-sync"]
         subprocess.run(
             line, check=True, user=self._user, capture_output=True, timeout=LIMIT_SECONDS, cwd=home
@@ -70,7 +78,15 @@ class PostgresServer:
             return cursor.fetchall() if cursor.description else []
 
     def start(self) -> None:
-        line = [self._binaries / "postgres", "-D", self._data, "-h", "127.0.0.1", "-p", str(self.port)]
+        line = [
+            self._binaries / "postgres",
+            "-D",
+            self._data,
+            "-h",
+            "127.0.0.1",
+            "-p",
+            str(self.port),
+        ]
         line += [each for item in SETTINGS.items() for each in ("-c", "=".join(item))]
         with (self._home.parent / f"{self._home.name}.log").open("ab") as log:
             self._process = subprocess.Popen(

@@ -48,6 +48,7 @@ from penstock.connectors.http.poll import http_poll
 from penstock.connectors.http.webhook import webhook
 from penstock.connectors.keyboard import keyboard
 from penstock.connectors.postgres.changes import postgres_changes
+from penstock.connectors.postgres.rowsource import postgres_rows
 from penstock.connectors.postgres.table import postgres_table
 from penstock.connectors.redis.keys import redis_channel, redis_keys
 from penstock.connectors.redis.stream import redis_stream
@@ -64,6 +65,7 @@ CONNECTORS = {
         keyboard,
         parquet_files,
         postgres_changes,
+        postgres_rows,
         postgres_table,
         redis_channel,
         redis_keys,
@@ -102,6 +104,7 @@ __all__ = [
     "keyboard",
     "parquet_files",
     "postgres_changes",
+    "postgres_rows",
     "postgres_table",
     "redis_channel",
     "redis_keys",

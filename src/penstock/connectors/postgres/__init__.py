@@ -8,6 +8,7 @@ reading    one pass over them; snapshot, stream and streamtable are its phases
 seen       which changes the rows that were there had in them already
 slot       what the server keeps for the source
 pgoutput   the messages of logical replication
+rowsource  a source: rows that are added, by a column that grows
 rows       values and keys, as the server sends them
 columns    record types as columns, values as PostgreSQL takes them
 address    a connection, its limits, and what errors of the server mean here
