@@ -217,7 +217,6 @@ def dying(at, call):
         return call(*given, **named)
     return die
 
-TableWriter._copy = dying("before the rows", TableWriter._copy)
 TableWriter._keep = dying("before the position", TableWriter._keep)
 psycopg.Transaction.__exit__ = dying("before the commit", psycopg.Transaction.__exit__)
 
@@ -256,7 +255,6 @@ def test_killing_the_sink_or_the_server_at_any_step_loses_and_doubles_no_row(
         rows = (Small(2 * n + number) for n in range(1_000))
         send(kafka, small, *rows, partition=number)
     steps = [
-        ("before the rows", 2),
         ("before the position", 2),
         ("before the commit", 3),
         ("before the offsets", 2),
