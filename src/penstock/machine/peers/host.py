@@ -10,6 +10,7 @@ from typing import Self
 
 from penstock.errors import ConfigurationError
 from penstock.machine.peers.frames import read_frame, welcome, write_frame
+from penstock.machine.peers.prompt import Prompt
 
 __all__ = ["MAX_VISITORS", "Answering", "PeerHost"]
 
@@ -18,6 +19,9 @@ MAX_VISITORS = 256
 _UNDER_WAY = 256
 """So many questions of one connection are answered at a time; it waits to ask more."""
 _HANDSHAKE_SECONDS = 5.0
+_QUIET_SECONDS = 1.0
+"""How long no question comes before other threads have long turns again."""
+_PROMPT = Prompt()
 
 Answering = Callable[[bytes], Awaitable[bytes]]
 """From a question to its answer; it must not raise and must not hold the event loop up."""
@@ -32,6 +36,7 @@ class PeerHost:
         self._loop = asyncio.new_event_loop()
         self._end = asyncio.Event()
         self._visitors: set[asyncio.Task[None]] = set()
+        self._prompt = self._asked = False
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._listening = socket.socket(family, socket.SOCK_STREAM)
         try:
@@ -72,6 +77,24 @@ class PeerHost:
         for task in list(self._visitors):
             task.cancel()
         await asyncio.gather(*self._visitors, return_exceptions=True)
+        if self._prompt:
+            _PROMPT.release()
+
+    def _be_prompt(self) -> None:
+        """Take short turns with other threads until no question has come for a while."""
+        self._asked = True
+        if not self._prompt:
+            self._prompt = True
+            _PROMPT.hold()
+            self._loop.call_later(_QUIET_SECONDS, self._look_quiet)
+
+    def _look_quiet(self) -> None:
+        if self._asked:
+            self._asked = False
+            self._loop.call_later(_QUIET_SECONDS, self._look_quiet)
+        elif self._prompt:
+            self._prompt = False
+            _PROMPT.release()
 
     async def _visited(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -98,6 +121,7 @@ class PeerHost:
                     number, question = await read_frame(reader)
                 except (OSError, EOFError):
                     return  # the visitor has hung up
+                self._be_prompt()
                 await room.acquire()
                 answers.create_task(self._reply(number, question, writer, room))
                 if writer.transport.get_write_buffer_size():
