@@ -18,6 +18,7 @@ from penstock.core.status.status import RunStatus
 from penstock.machine.peers.secret import shared_secret
 from penstock.machine.ports import keep_port, kept_port
 from penstock.machine.process.registry import Entry, Registry
+from penstock.serving.desk.offers import Offers
 
 if TYPE_CHECKING:
     from penstock.backbone.client.connection import Connection
@@ -74,7 +75,7 @@ def announce_run(
                 wished=kept_port(kept),
                 hosts=hosts,
                 note=note,
-                more=console.offers,
+                more=console.offers if http.shows_console else Offers(),
             )
         )
         entry = Entry(
@@ -86,7 +87,8 @@ def announce_run(
             note(f"penstock status cannot find this run: {error}")
         if command == "dev":
             keep_port(kept, page.port)
-            note(f"the console is on {page.address}/")
+            if http.shows_console:
+                note(f"the console is on {page.address}/")
         if port:
             why = f" ({port} is in use by another run)" if beside else ""
             note(f"metrics, health and status on {page.address}{why}")

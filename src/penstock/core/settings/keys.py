@@ -38,6 +38,7 @@ _CHOICES: Mapping[str, tuple[object, ...]] = {
     "services.state": ("memory", "disk"),
     "spark.on_trimmed": ("stop", "skip"),
     "spark.share": ("on", "off"),
+    "http.console": ("auto", "on", "off"),
 }
 _HEAPS = frozenset({"spark.driver_memory"})
 _HEAP = re.compile(r"0*[1-9]\d*[kmgt]", re.ASCII | re.IGNORECASE)

@@ -179,6 +179,14 @@ class HttpSettings:
     hosts: str = _setting(
         "", "host names, separated by commas, under which a proxy may request the page"
     )
+    console: str = _setting(
+        "auto", "'on': the console is served; 'off': it is not; 'auto': unless http.hosts is set"
+    )
+
+    @property
+    def shows_console(self) -> bool:
+        """Whether the console is served: it shows records, which a proxy may not be meant to."""
+        return self.console == "on" or (self.console == "auto" and not self.hosts.strip())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """A run makes itself known, and gets along with others."""
 
+import http.client
 from argparse import Namespace
 from types import SimpleNamespace
 
@@ -59,3 +60,28 @@ def test_where_nothing_can_be_written_it_runs_and_says_that_it_is_not_found(run,
     block, notes = run("count")
     with block:
         assert notes[0].startswith("penstock status cannot find this run: ")
+
+
+@pytest.mark.parametrize(
+    ("settings", "served"),
+    [
+        ({}, True),
+        ({"http.hosts": "metrics.example"}, False),
+        ({"http.hosts": "metrics.example", "http.console": "on"}, True),
+        ({"http.console": "off"}, False),
+    ],
+)
+def test_the_console_is_not_there_where_a_proxy_may_ask_unless_that_is_set(
+    run, tmp_path, settings, served
+):
+    block, _ = run("count", **settings)
+    with block:
+        (entry,) = Registry(tmp_path / "runs").entries()
+        codes = {}
+        for path in ("/", "/v1/console/now", "/status"):
+            connection = http.client.HTTPConnection("127.0.0.1", entry.port, timeout=60)
+            connection.request("GET", path)
+            codes[path] = connection.getresponse().status
+            connection.close()
+    expected = 200 if served else 404
+    assert codes == {"/": expected, "/v1/console/now": expected, "/status": 200}
