@@ -12,6 +12,7 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from http import HTTPStatus
@@ -123,13 +124,17 @@ class Slot:
         for attempt in range(_ATTEMPTS):
             try:
                 return self._try(target, records, once)
-            except (FencedError, TransientError) as error:
+            # The client raises SystemError where it hears of a fence while it takes a record.
+            except (FencedError, TransientError, SystemError) as error:
                 self._let_go()
                 # Without a key nobody could tell whether it was done: that is the caller's to know.
                 undone = once is not None or isinstance(error, FencedError)
                 if attempt + 1 == _ATTEMPTS or not undone:
                     raise
-            except PenstockError:
+            except Problem:
+                raise
+            except BaseException:
+                # Whatever it was: the next request must not find a transaction of this one.
                 self._let_go()
                 raise
         raise AssertionError("unreachable")
@@ -271,7 +276,8 @@ class Slot:
         """Use the producer no more: what it left open ends when the slot is taken over."""
         producer, self._producer = self._producer, None
         if producer is not None and not producer.dead:
-            producer.__exit__(Exception, None, None)
+            with suppress(PenstockError, SystemError):
+                producer.__exit__(Exception, None, None)
 
 
 def _short(key: bytes) -> bytes:
