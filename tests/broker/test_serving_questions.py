@@ -1,11 +1,15 @@
 """Questions over HTTP: their answers come now or later, once, over deaths of all who take part."""
 
+import base64
+import hmac
 import http.client
 import json
 import subprocess
 import sys
+import threading
 import time
 from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from websockets.sync.client import connect
@@ -14,6 +18,7 @@ from penstock import App, record
 from penstock.backbone.log.reader import LogReader
 from penstock.backbone.topics.topics import Topics
 from penstock.core.rules.check import verified
+from penstock.core.settings.settings import Secret
 from penstock.machine.ports import free_ports
 
 from .serving_site import LIMIT_SECONDS, Door, open_door, until, working
@@ -36,7 +41,7 @@ class Bank:
 
     door: Door
 
-    def __init__(self, kafka, home, **options):
+    def __init__(self, kafka, home, webhooks=(), **options):
         self.kafka, self.home = kafka, home
         self.name = f"bank{time.time_ns()}"
         app = App(self.name)
@@ -60,7 +65,7 @@ class Bank:
         def glance(check: Check) -> Verdict | None:
             return None
 
-        app.gateway("door", offers=(self.checks, self.looks, self.brief))
+        app.gateway("door", offers=(self.checks, self.looks, self.brief), webhooks=webhooks)
         self.graph = verified(app.graph)
         Topics(kafka).declare(self.graph.topics())
 
@@ -201,6 +206,54 @@ def test_questions_over_a_websocket_are_answered_under_their_own_ids(bank):
         client.send(json.dumps({"id": "again", "ticket": tickets[7]["ticket"]}))
         told = json.loads(client.recv(timeout=LIMIT_SECONDS))
         assert told == {"id": "again", "answer": answers[7]["answer"]}
+
+
+class Receiver(ThreadingHTTPServer):
+    """Takes answers, and refuses the first two."""
+
+    def __init__(self):
+        self.came = []
+        super().__init__(("127.0.0.1", 0), Taking)
+
+
+class Taking(BaseHTTPRequestHandler):
+    server: Receiver
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.server.came.append((self.path, dict(self.headers), body))
+        self.send_response(500 if len(self.server.came) < 3 else 204)
+        self.end_headers()
+
+    def log_message(self, *args): ...
+
+
+def test_an_answer_is_sent_to_a_webhook_signed_until_it_is_taken_by_whichever_process(
+    kafka, tmp_path
+):
+    secret = "secret-of-these-webhooks"  # noqa: S105 - of this test alone
+    with Receiver() as receiver:
+        threading.Thread(target=receiver.serve_forever, daemon=True).start()
+        allowed = f"http://127.0.0.1:{receiver.server_port}/answers/"
+        bank = Bank(kafka, tmp_path, webhooks=(allowed,))
+        options = {"webhook_secret": Secret(secret)}
+        with bank.open(**options) as door:
+            refused = ask(door, bank.checks, "kim", Webhook_Url="https://evil.example/answers/")
+            assert (refused.status, refused.json["code"]) == (400, "webhook.not-allowed")
+            taken = ask(door, bank.checks, "kim", **LATER, Webhook_Url=f"{allowed}7?a=b")
+            assert taken.status == 202
+        # The gateway that was asked has gone before there is an answer.
+        with bank.clerk(), bank.open(**options) as door:
+            until(lambda: len(receiver.came) >= 3, "the answer is taken")
+            assert door.get(taken.json["href"]).json == {"good": True, "why": "kim"}
+        receiver.shutdown()
+    (path, headers, body), *others = receiver.came
+    assert [(each[0], each[2]) for each in others] == [(path, body)] * 2
+    assert (path, json.loads(body)) == ("/answers/7?a=b", {"good": True, "why": "kim"})
+    assert len({each[1]["webhook-id"] for each in receiver.came}) == 1
+    told = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+    signature = base64.b64encode(hmac.digest(secret.encode(), told, "sha256")).decode()
+    assert headers["webhook-signature"] == f"v1,{signature}"
 
 
 @pytest.mark.parametrize(

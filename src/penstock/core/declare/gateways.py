@@ -34,6 +34,7 @@ class DeclaresGateways:
         live: LiveQueries | tuple[LiveQueries, ...] = (),
         roles: Mapping[str, tuple[Any, ...]] | None = None,
         remembers: str | timedelta = REMEMBERS,
+        webhooks: str | tuple[str, ...] = (),
         pages: str = "",
     ) -> Gateway:
         """Declare a door over HTTP: records in, tables and states out, questions answered.
@@ -52,6 +53,8 @@ class DeclaresGateways:
             roles: For each role what it may use: ``{"meter": (readings,)}``. Without roles, whoever
                 has a token may use everything.
             remembers: How long a request with an ``Idempotency-Key`` is not done twice (24 h).
+            webhooks: What a URL must begin with so that a caller may have answers sent to it:
+                ``"https://hooks.example/answers/"``, several in a tuple.
             pages: A directory beside the file that declares the gateway. Its files are served under
                 ``/``, to everybody who reaches the gateway.
 
@@ -69,6 +72,7 @@ class DeclaresGateways:
             live=_followed(live, options),
             roles=_roles(roles, options),
             remembers=options.span("remembers", remembers, REMEMBERS),
+            webhooks=(webhooks,) if isinstance(webhooks, str) else tuple(webhooks),
             pages=_directory(pages, options),
             place=place,
         )

@@ -39,6 +39,8 @@ class Gateway(Part):
     roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     """Roles to the names of what they may use; without any, every caller may use everything."""
     remembers: timedelta = REMEMBERS
+    webhooks: tuple[str, ...] = ()
+    """What the URLs begin with to which answers may be sent."""
     pages: str = ""
     """The directory of the pages that it serves, as declared; empty: none."""
     place: Place | None = field(default=None, compare=False, repr=False)

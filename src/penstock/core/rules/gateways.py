@@ -6,6 +6,7 @@ from datetime import timedelta
 from penstock.core.graph.gateway import Gateway
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Service
+from penstock.core.graph.webhooks import webhook_mistake
 from penstock.core.hints import did_you_mean
 from penstock.errors import Problem
 
@@ -21,6 +22,7 @@ def gateway_problems(graph: Graph) -> Iterator[Problem]:
         if isinstance(part, Gateway):
             yield from _uses(graph, part)
             yield from _roles(part)
+            yield from _webhooks(part)
             if part.remembers < LEAST_REMEMBERED:
                 text = f"gateway {part.name!r} remembers requests for {part.remembers}"
                 hint = 'remembers="24h", for example: whoever repeats a request may wait before'
@@ -46,6 +48,18 @@ def _uses(graph: Graph, gateway: Gateway) -> Iterator[Problem]:
             text = f"gateway {gateway.name!r} shows {service.name!r}, which keeps no state"
             hint = "show the table that it writes"
             yield Problem("gateway.shows", text, hint, gateway.place)
+
+
+def _webhooks(gateway: Gateway) -> Iterator[Problem]:
+    for prefix in gateway.webhooks:
+        why = webhook_mistake(str(prefix))
+        if why or not prefix.endswith("/"):
+            text = f"gateway {gateway.name!r}: webhooks has {prefix!r}"
+            hint = f'{why or "it must end with /"}: webhooks="https://hooks.example/answers/"'
+            yield Problem("gateway.webhooks", text, hint, gateway.place)
+    if gateway.webhooks and not gateway.offers:
+        text = f"gateway {gateway.name!r} has webhooks, and offers no questions"
+        yield Problem("gateway.webhooks", text, "offers=app.questions(...)", gateway.place)
 
 
 def _roles(gateway: Gateway) -> Iterator[Problem]:

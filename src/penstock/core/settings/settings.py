@@ -276,6 +276,12 @@ class ServingSettings:
         64 << 20,
         "the most memory for the last answers to questions; older ones are read from Kafka",
     )
+    webhook_secret: Secret = _setting(
+        Secret(""), "what the answers to webhooks are signed with; a gateway with webhooks needs it"
+    )
+    webhook_patience: timedelta = _setting(
+        timedelta(minutes=1), "how long a webhook is tried again before its answer is given up"
+    )
     state_host: str = _setting(
         "127.0.0.1", "the address on which workers answer for their state, to gateways only"
     )

@@ -24,7 +24,7 @@ from penstock.backbone.topics.topics import Topics
 from penstock.core.backoff import Backoff
 from penstock.core.graph.questions import ReplyTo
 from penstock.errors import PenstockError, TransientError
-from penstock.serving.questions.ticket import Ticket
+from penstock.serving.questions.ticket import ID_BYTES, Ticket
 from penstock.serving.questions.window import ANSWER_BYTES, Window
 
 __all__ = ["READING", "Answers"]
@@ -159,7 +159,8 @@ class Answers:
         )
         for batch in batches:
             for record in batch:
-                if record.key() == ticket.id and (mine := self._mine(record)) is not None:
+                mine = self._mine(record)
+                if mine is not None and mine[0] == ticket.id:
                     return mine[1]
             if monotonic() > deadline:
                 raise TransientError("the answer is too far back", code="answers.busy")
@@ -174,7 +175,7 @@ class Answers:
         reply_to = ReplyTo.read(headers)
         if value is None or reply_to is None or reply_to.asker != self._asker:
             return None
-        return record.key() or b"", value
+        return (record.key() or b"")[:ID_BYTES], value
 
     # The thread that follows the answers.
 

@@ -54,11 +54,13 @@ class Desk:
         self._clock = clock
         self._keeps = questions.keeps.total_seconds()
 
-    async def ask(self, raw: bytes, *, caller: str, key: bytes | None) -> tuple[Ticket, str, bool]:
+    async def ask(
+        self, raw: bytes, *, caller: str, key: bytes | None, hook: str = ""
+    ) -> tuple[Ticket, str, bool]:
         """Put a question on the log; return its ticket, and whether it had been asked before.
 
-        With an idempotency ``key`` it is asked once. TransientError: try again. Problem: it has a
-        mistake, or the key was used for another one.
+        With an idempotency ``key`` it is asked once. The answer is sent to ``hook``, too.
+        TransientError: try again. Problem: it has a mistake, or the key was used for another one.
         """
         record = self._reader.read(raw)
         self._meter.took(1)
@@ -66,15 +68,17 @@ class Desk:
             self._meter.settled(refused=1)
             raise refusal(record)
         try:
-            ticket = self._ticket()
+            ticket = self._ticket(hook)
             text = self._seal.seal(ticket, caller=caller)
-            reply_to = ReplyTo(question=ticket.id.hex(), asker=self._asker, key=ticket.id)
+            reply_to = ReplyTo(
+                question=ticket.id.hex(), asker=self._asker, key=ticket.id + hook.encode()
+            )
             headers = tuple(question_headers(reply_to, keyed=True).items())
             taken = Taken(record.key, record.value, headers)
             if key is None:
                 await self._write(taken)
             else:
-                before = await self._write_once(taken, raw, key=key, note=text)
+                before = await self._write_once(taken, raw, key=key, note=text, hook=hook)
                 if before:
                     self._meter.settled(refused=1)
                     return self.read(before, caller=caller), before, True
@@ -108,10 +112,10 @@ class Desk:
         """Return for how long a ticket is good."""
         return ticket.asked_at + self._keeps - self._clock()
 
-    def _ticket(self) -> Ticket:
+    def _ticket(self, hook: str) -> Ticket:
         """Return a new ticket: its answer will not stand before what is known by now."""
         id_ = os.urandom(ID_BYTES)
-        partition = partition_of(id_, self.answers.partitions)
+        partition = partition_of(id_ + hook.encode(), self.answers.partitions)
         return Ticket(id_, self._clock(), partition, self.answers.position(partition))
 
     async def _write(self, taken: Taken) -> None:
@@ -125,11 +129,13 @@ class Desk:
         if isinstance(outcome, Mistake):
             raise refusal(outcome)
 
-    async def _write_once(self, taken: Taken, raw: bytes, *, key: bytes, note: str) -> str:
+    async def _write_once(
+        self, taken: Taken, raw: bytes, *, key: bytes, note: str, hook: str
+    ) -> str:
         """Write a question unless it was asked before; return its ticket then, else nothing."""
         self._writer.intake.require_room(0)
         topic = self.questions.stream.topic.name
-        request = digest_of([b"question", topic.encode(), raw])
+        request = digest_of([b"question", topic.encode(), raw, hook.encode()])
         target = Target(topic=topic, partitions=self._writer.partitions.get(topic))
         once = Once(key=key, request=request, note=note)
         written = await self._writer.transactions.write(target, [taken], once=once)

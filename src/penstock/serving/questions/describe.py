@@ -32,6 +32,12 @@ _ASKING = (
         "description": "respond-async: a ticket at once; wait=5: for so many seconds at most",
     },
 )
+_WEBHOOK = {
+    "name": "Webhook-Url",
+    "in": "header",
+    "schema": {"type": "string", "format": "uri"},
+    "description": "send the answer there, too",
+}
 _OF_TICKET = {
     "name": "ticket",
     "in": "path",
@@ -61,18 +67,18 @@ def question_paths(gateway: Gateway) -> dict[str, Any]:
     found = {}
     for each in gateway.offers:
         path = f"/v1/questions/{each.name}"
-        found[path] = {"post": _ask(each)}
+        found[path] = {"post": _ask(each, webhooks=bool(gateway.webhooks))}
         found[f"{path}/tickets/{{ticket}}"] = {"get": _answer(each)}
         found[f"{path}/tickets/{{ticket}}/events"] = {"get": _events(each)}
     return found
 
 
-def _ask(questions: Questions[Any, Any]) -> dict[str, Any]:
+def _ask(questions: Questions[Any, Any], *, webhooks: bool) -> dict[str, Any]:
     return {
         "operationId": f"ask_{questions.name}",
         "summary": f"Ask {questions.name}, and get the answer",
         "description": f"Or over a WebSocket: /v1/questions/{questions.name}/socket",
-        "parameters": [*_ASKING],
+        "parameters": [*_ASKING, *([_WEBHOOK] if webhooks else [])],
         "requestBody": {
             "required": True,
             "content": {JSON: {"schema": reference(questions.name)}},

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from penstock.core.graph.gateway import Gateway
+from penstock.core.graph.webhooks import is_webhook
 from penstock.core.settings.settings import ServingSettings
 from penstock.serving.http.bodies import JSON, Bodies, content_type
 from penstock.serving.http.conversation import Conversation
@@ -25,8 +26,9 @@ from penstock.serving.questions.push import AnswerEvents
 from penstock.serving.questions.socket import QuestionSocket
 from penstock.serving.writing.keys import idempotency_key
 
-__all__ = ["QuestionRoutes", "place_of"]
+__all__ = ["WEBHOOK", "QuestionRoutes", "place_of"]
 
+WEBHOOK = "Webhook-Url"
 _SOON = {"Retry-After": "1"}
 
 
@@ -64,8 +66,9 @@ class QuestionRoutes:
         key = None if given is None else given.scoped(desk.questions.stream.topic.name)
         prefers = read_preference(request, most=min(desk.questions.timeout, self._most))
         caller = caller_of(request.scope).name
+        hook = self._hook(request)
         ticket, text, before = await desk.ask(
-            await self._bodies.whole(request), caller=caller, key=key
+            await self._bodies.whole(request), caller=caller, key=key, hook=hook
         )
         place = place_of(name, text)
         headers = {"Idempotency-Replayed": "true"} if before else {}
@@ -86,6 +89,19 @@ class QuestionRoutes:
             ticket=text,
             href=place,
         )
+
+    def _hook(self, request: Request) -> str:
+        """Return where the answer is to be sent; Problem ``webhook.not-allowed``."""
+        hook = request.headers.get(WEBHOOK, "")
+        if hook and not is_webhook(hook, self._gateway.webhooks):
+            raise Problem(
+                HTTPStatus.BAD_REQUEST,
+                "webhook.not-allowed",
+                f"the answer cannot be sent to {hook!r}",
+                allowed=", ".join(self._gateway.webhooks)
+                or "none: the application has no webhooks",
+            )
+        return hook
 
     async def answer(self, request: Request) -> Response:
         """Give the answer for a ticket, or say that there is none yet."""

@@ -1,0 +1,173 @@
+"""Answers to webhooks: signed, sent again until they are taken, and given up in time.
+
+The URL of an answer stands in its key on the log, behind the question's id. The processes of a
+gateway are a consumer group: each answer is for one of them, and its offset is committed when it
+was taken or given up. So whoever dies, another process sends what was not sent, perhaps twice.
+
+Signed as https://www.standardwebhooks.com says; redirects are not followed.
+"""
+
+import base64
+import hmac
+import http.client
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import timedelta
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+from penstock.backbone.client.connection import Connection
+from penstock.backbone.client.logrecord import Partition, RawRecord
+from penstock.backbone.log.consumer import Consumer
+from penstock.core.backoff import Backoff
+from penstock.core.graph.questions import ReplyTo
+from penstock.core.graph.webhooks import is_webhook
+from penstock.core.printable import printable
+from penstock.errors import PenstockError
+from penstock.serving.http.bodies import JSON
+from penstock.serving.questions.ticket import ID_BYTES
+
+__all__ = ["Delivery", "Webhooks", "deliver", "signed"]
+
+LOG = logging.getLogger("penstock.serving")
+_AT_ONCE = 32
+"""So many answers are sent at a time; the next ones wait for all of them."""
+_TAKE_SECONDS = 0.2
+_ANSWER_SECONDS = 10.0
+"""How long a receiver may take to connect, and to answer."""
+LONGEST_PATIENCE = timedelta(minutes=2)
+"""A gateway that waited longer would be taken for dead by its group."""
+_WAITS = Backoff(timedelta(milliseconds=500), timedelta(seconds=15))
+_READ_ANEW = Backoff(timedelta(milliseconds=500), timedelta(seconds=10))
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """An answer that is to be sent."""
+
+    id: str
+    url: str
+    body: bytes
+
+
+def signed(delivery: Delivery, secret: bytes, *, at: int) -> dict[str, str]:
+    """Return the headers of an answer; its signature is over id, instant and body."""
+    told = b"%s.%d.%s" % (delivery.id.encode(), at, delivery.body)
+    signature = base64.b64encode(hmac.digest(secret, told, "sha256")).decode()
+    return {
+        "Content-Type": JSON,
+        "User-Agent": "penstock",
+        "webhook-id": delivery.id,
+        "webhook-timestamp": str(at),
+        "webhook-signature": f"v1,{signature}",
+    }
+
+
+def deliver(delivery: Delivery, secret: bytes) -> str:
+    """Send an answer once; return why it was not taken, empty: it was."""
+    parts = urlsplit(delivery.url)
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    path = parts.path + (f"?{parts.query}" if parts.query else "")
+    headers = signed(delivery, secret, at=int(time.time()))
+    try:
+        with closing(kind(parts.hostname or "", parts.port, timeout=_ANSWER_SECONDS)) as connection:
+            connection.request("POST", path, delivery.body, headers)
+            status = connection.getresponse().status
+    except (OSError, http.client.HTTPException) as error:
+        return f"{type(error).__name__}: {error}"
+    taken = HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
+    return "" if taken else f"it was answered with {status}"
+
+
+class Webhooks:
+    """Sends the answers of some topics to those who want them, from threads of its own."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        asker: str,
+        topics: Sequence[str],
+        allowed: Sequence[str],
+        secret: bytes,
+        patience: timedelta,
+    ) -> None:
+        self._connection = connection
+        self._asker = asker
+        self._topics = topics
+        self._allowed = allowed
+        self._secret = secret
+        self._patience = min(patience, LONGEST_PATIENCE).total_seconds()
+        self._stop = threading.Event()
+        self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="webhook")
+        self._failed = ""
+        self._thread = threading.Thread(target=self._run, name="webhooks", daemon=True)
+        self._thread.start()
+
+    @property
+    def trouble(self) -> str:
+        """Return why no answers are sent; empty: they are."""
+        ended = not self._thread.is_alive() and not self._stop.is_set()
+        return "no answers are sent to webhooks any more: see the log" if ended else self._failed
+
+    def close(self) -> None:
+        """End; what was not taken yet is for another process, or for later."""
+        self._stop.set()
+        self._thread.join()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _run(self) -> None:
+        delays = _READ_ANEW.delays()
+        while not self._stop.is_set():
+            try:
+                self._follow()
+            except PenstockError as error:
+                self._failed = f"answers to webhooks: {error.message}"
+                LOG.info("%s", self._failed)
+                self._stop.wait(next(delays))
+
+    def _follow(self) -> None:
+        group = f"{self._asker}.webhooks"
+        with Consumer(self._connection, group=group, topics=self._topics) as consumer:
+            while not self._stop.is_set():
+                records = consumer.consume(_AT_ONCE, _TAKE_SECONDS)
+                self._failed = ""
+                wanted = [each for record in records if (each := self._wanted(record)) is not None]
+                if wanted and not all(self._threads.map(self._send, wanted)):
+                    return  # it is to stop, and not all were taken
+                ends: dict[Partition, int] = {}
+                for record in records:
+                    place = (record.topic() or "", record.partition() or 0)
+                    ends[place] = (record.offset() or 0) + 1
+                consumer.commit(ends)
+
+    def _wanted(self, record: RawRecord) -> Delivery | None:
+        """Return what is to be sent; None: nothing, or it is for somebody else."""
+        key, value = record.key() or b"", record.value()
+        headers = {name: each or b"" for name, each in record.headers() or ()}
+        reply_to = ReplyTo.read(headers)
+        url = key[ID_BYTES:].decode("utf-8", "replace")
+        if value is None or not url or reply_to is None or reply_to.asker != self._asker:
+            return None
+        # It was allowed when it was asked; the application may allow less by now.
+        return (
+            Delivery(key[:ID_BYTES].hex(), url, value) if is_webhook(url, self._allowed) else None
+        )
+
+    def _send(self, delivery: Delivery) -> bool:
+        """Send an answer until it is taken, or given up; False: it is neither, and is to stop."""
+        began, delays = time.monotonic(), _WAITS.delays()
+        while why := deliver(delivery, self._secret):
+            wait = next(delays)
+            if time.monotonic() + wait > began + self._patience:
+                told = printable(why, most=200)
+                LOG.warning("the answer %s is given up: %s", delivery.id, told)
+                return True
+            if self._stop.wait(wait):
+                return False
+        return True
