@@ -1,4 +1,7 @@
-"""Live queries through a gateway, over real sockets."""
+"""Live queries through a gateway, over real sockets.
+
+Long because all tests share one running application.
+"""
 
 import json
 import re
@@ -7,6 +10,7 @@ from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -20,7 +24,7 @@ from penstock.live import field
 
 from .breaking_proxy import BreakingProxy
 from .live_site import Client, EventClient, Todo, Writing, declare_todos, serving_live
-from .serving_site import open_door
+from .serving_site import open_door, until
 
 
 def todo(number, **more):
@@ -209,6 +213,92 @@ def test_the_client_keeps_a_list_current_over_breaks(todos, kafka, tmp_path, cap
             exec(here.replace("home", "guide"), module)  # noqa: S102
     said = capsys.readouterr().out.splitlines()
     assert said == ["water the plants", "result", "changes add feed the cat", "feed the cat"]
+
+
+def test_a_result_is_cached_until_its_events_change_it(todos, kafka, tmp_path):
+    table = Writing(todos, kafka)
+    query = {"filter": {"list": "cached"}, "sort": [["rank", 1]], "limit": 2}
+    path = f"/v1/live/result?{urlencode({'query': json.dumps(query)})}"
+    table.put(todo(2, id="x2", list="cached"), todo(3, id="x3", list="cached"))
+
+    def ids(answer):
+        return [each["_id"] for each in answer.json["documents"]]
+
+    def answered():
+        answer = door.get(path)
+        return answer if answer.status == 200 and ids(answer) == ["x2", "x3"] else None
+
+    with open_door(todos, kafka, tmp_path) as door:
+        first = until(answered, "the result")
+        tag = first.headers["etag"]
+        for _ in range(20):
+            again = door.get(path, If_None_Match=f'"other", {tag}')
+            assert (again.status, again.headers["x-cache"], again.body) == (304, "hit", b"")
+            assert int(again.headers["age"]) <= 5
+        table.put(todo(1, id="x1", list="cached"))
+        newer = until(
+            lambda: (found := door.get(path, If_None_Match=tag)).status == 200 and found,
+            "what the event changed",
+        )
+        assert ids(newer) == ["x1", "x2"]
+        assert newer.headers["etag"] != tag
+        assert newer.headers["x-cache"] == "hit"
+        # Whoever has the result can follow it from there.
+        with Client(door.port) as client:
+            client.subscribe("on", query, resume=newer.json["token"])
+            client.until("resumed", "on")
+        for wrong in ("query={", "query=[]", "max_stale=soon", "more=1"):
+            assert door.get(f"/v1/live/result?{wrong}").status == 422
+        assert door.get(f"{path}&max_stale=0s").status == 503
+        assert door.get("/v1/live/result?live=other").status == 404
+
+
+def test_a_slow_client_is_told_that_it_is_behind_and_no_other_waits(todos, kafka, tmp_path):
+    table, query = Writing(todos, kafka), {"filter": {"list": "slow"}}
+    long = "x" * 16_000
+
+    def row(number):
+        return todo(number, id=f"s{number % 3}", list="slow", text=long)
+
+    with (
+        open_door(todos, kafka, tmp_path) as door,
+        Client(door.port) as slow,
+        Client(door.port) as other,
+    ):
+        for client in (slow, other):
+            client.subscribe("slow", query)
+            client.until("ready", "slow")
+        # More than the sockets between them hold, and than the gateway remembers.
+        for first in range(0, 700, 14):
+            table.put(*(row(number) for number in range(first, first + 14)))
+            last = first + 13
+            other.until_that(
+                lambda at=last: any(each["rank"] == at for each in other.copies["slow"].documents)
+            )
+        assert slow.until("error", "slow")["problem"]["code"] == "live.behind"
+        # That subscription has ended, not the connection; with squash it keeps up.
+        slow.copies.clear()
+        slow.subscribe("slow", query, squash="100ms")
+        slow.until_that(
+            lambda: {each["rank"] for each in slow.copies["slow"].documents} == {697, 698, 699}
+        )
+
+
+def test_results_take_a_bounded_amount_of_memory(todos, kafka, tmp_path):
+    table = Writing(todos, kafka)
+    table.put(*(todo(number, id=f"m{number}", list="memory") for number in range(200)))
+    with (
+        open_door(todos, kafka, tmp_path, live_bytes=10_000) as door,
+        Client(door.port) as client,
+    ):
+        client.subscribe("one", {"filter": {"list": "memory"}})
+        client.until("ready", "one")
+        client.subscribe("two", {"filter": {"list": "memory", "done": False}})
+        problem = client.until("error", "two")["problem"]
+        assert (problem["code"], problem["status"]) == ("live.too-many", 503)
+        # Who asks for what is followed already takes no more.
+        client.subscribe("three", {"filter": {"list": "memory"}, "offset": 0})
+        client.until("ready", "three")
 
 
 def test_a_live_query_is_shown_in_a_terminal(todos, kafka, tmp_path, monkeypatch, capsys):

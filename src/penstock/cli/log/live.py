@@ -90,7 +90,9 @@ async def _follow(
     producer = AcknowledgingProducer(connection, limits=limits)
     intake = Intake(producer, most_waiting=_WAITING)
     producer.begin(intake.wake)
-    following = Following(live, connection, intake)
+    following = Following(
+        live, connection, intake, most_bytes=session.loaded.settings.serving.live_bytes
+    )
     changed = asyncio.Event()
     feed = following.join(query, changed.set)
     subscription = Subscription("live", feed)

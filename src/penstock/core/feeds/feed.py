@@ -64,7 +64,7 @@ class Feed:
         self.number = 0
         self.positions: dict[str, int] = {}
         self.size = 0
-        """How many bytes of documents and changes it holds."""
+        """How many bytes its documents have."""
         self._life = -1
         self._seen = 0
         self._restating = False
@@ -96,6 +96,11 @@ class Feed:
         if news.what == "ready":
             return self._complete(news)
         return self._event(news) if self.ready else False
+
+    @property
+    def held_bytes(self) -> int:
+        """How much memory its documents and changes take, roughly."""
+        return self.size + self._changes_size
 
     def token(self, number: int) -> str:
         """Return where a client stands that was told everything up to a number."""

@@ -231,6 +231,9 @@ class ServingSettings:
     unread_bytes: int = _setting(
         1 << 20, "the most bytes of messages that wait for the client of one WebSocket"
     )
+    live_bytes: int = _setting(
+        512 << 20, "the most memory for results of live queries, of each declaration"
+    )
     heartbeat: timedelta = _setting(
         timedelta(seconds=5), "how often a client of live queries is told where it stands"
     )

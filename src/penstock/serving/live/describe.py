@@ -79,6 +79,7 @@ def live_paths() -> dict[str, Any]:
                 "responses": stream,
             },
         },
+        "/v1/live/result": {"get": _result()},
         "/v1/live/poll": {
             "post": {
                 "operationId": "live_poll",
@@ -86,5 +87,35 @@ def live_paths() -> dict[str, Any]:
                 "requestBody": _ASKED,
                 "responses": answer,
             }
+        },
+    }
+
+
+def _result() -> dict[str, Any]:
+    texts = [
+        ("query", "the query as JSON; everything, if it is left out"),
+        ("live", "the live queries, where there are several"),
+        ("max_stale", "how old the answer may be, such as 5s"),
+    ]
+    result = {
+        "type": "object",
+        "properties": {
+            "documents": {"type": "array", "items": {"type": "object"}},
+            "ordered": {"type": "boolean"},
+            "positions": {"type": "object"},
+            "token": {"type": "string"},
+        },
+    }
+    return {
+        "operationId": "live_result",
+        "summary": "The result of a query, with an entity tag",
+        "parameters": [
+            {"name": name, "in": "query", "schema": {"type": "string"}, "description": text}
+            for name, text in texts
+        ],
+        "responses": {
+            "200": {"description": "the result", "content": {JSON: {"schema": result}}},
+            "304": {"description": "it has not changed"},
+            **_REFUSED,
         },
     }

@@ -9,11 +9,11 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from heapq import heappop, heappush
 from http import HTTPStatus
 from time import monotonic
-from typing import Any
 
 from penstock.backbone.client.connection import Connection
 from penstock.backbone.client.logrecord import RawRecord
@@ -44,6 +44,8 @@ _UNANSWERED_SECONDS = 10.0
 _UNWRITTEN_SECONDS = 1.0
 _TAKE_SECONDS = 0.1
 _AT_ONCE = 1000
+_TAKEN_AT_ONCE = 32
+"""So many news are taken in before what they say is sent."""
 _BACKOFF = Backoff(timedelta(milliseconds=200), timedelta(seconds=5))
 
 Wake = Callable[[], None]
@@ -54,6 +56,7 @@ class _Held:
     """One query that is followed."""
 
     __slots__ = (
+        "bytes",
         "due_at",
         "feed",
         "followers",
@@ -73,6 +76,7 @@ class _Held:
         self.left_at: float | None = None
         self.patience = _UNANSWERED_SECONDS
         self.due_at = 0.0
+        self.bytes = 0
 
     @property
     def is_settled(self) -> bool:
@@ -83,8 +87,12 @@ class _Held:
 class Following(Fixture):
     """The queries of one declaration that somebody follows; for the event loop."""
 
-    def __init__(self, live: LiveQueries, connection: Connection, intake: Intake) -> None:
+    def __init__(
+        self, live: LiveQueries, connection: Connection, intake: Intake, *, most_bytes: int
+    ) -> None:
         self.live = live
+        self._most_bytes = most_bytes
+        self._bytes = 0
         self._connection = connection
         self._intake = intake
         self._loop = asyncio.get_running_loop()
@@ -113,8 +121,12 @@ class Following(Fixture):
         key = self._key(query)
         held = self._held.get(key)
         if held is None:
+            text = ""
             if len(self._held) >= MOST_QUERIES:
                 text = f"this gateway follows {MOST_QUERIES:,} different queries already"
+            elif self._bytes >= self._most_bytes:
+                text = "the results that this gateway follows take all memory that they may"
+            if text:
                 unavailable = HTTPStatus.SERVICE_UNAVAILABLE
                 raise Problem(unavailable, "live.too-many", text, retry_after=1)
             held = self._hold(query, key)
@@ -141,6 +153,7 @@ class Following(Fixture):
                 continue
             if held.left_at is not None and now - held.left_at >= LINGERS_SECONDS:
                 del self._held[key]
+                self._bytes -= held.bytes
                 continue
             several.append(held)
             if len(several) == _AT_ONCE:
@@ -215,28 +228,38 @@ class Following(Fixture):
         self._listening, waiting, self._waiting = True, self._waiting, []
         self._ask(waiting)
 
-    def _hear(self, several: Sequence[News], current_at: float | None, taken: Any) -> None:
-        """Take in what is new, and tell those who follow; this is the event loop."""
+    async def _hear(self, several: Sequence[News], current_at: float | None) -> None:
+        """Take in what is new, and tell those who follow, some at a time.
+
+        So whoever reads as fast as a result changes has read before the feed forgets.
+        """
+        for first in range(0, len(several), _TAKEN_AT_ONCE):
+            if first:
+                await asyncio.sleep(0)  # the messages of what was taken are made,
+                await asyncio.sleep(0)  # and sent
+            self._take(several[first : first + _TAKEN_AT_ONCE])
+        self._current_at = current_at
+
+    def _take(self, several: Sequence[News]) -> None:
         changed: dict[_Held, None] = {}
         lost: dict[_Held, None] = {}
-        try:
-            for news in several:
-                held = self._held.get(news.id.encode())
-                if held is None:
-                    continue
-                if held.feed.take(news):
-                    changed[held] = None
-                if held.feed.generation != held.generation:
-                    held.generation = held.feed.generation
-                    if news.what != "begin":
-                        lost[held] = None
-            self._current_at = current_at
-            self._ask([*lost])
-            for held in changed:
-                for wake in held.followers:
-                    wake()
-        finally:
-            taken.set()
+        for news in several:
+            held = self._held.get(news.id.encode())
+            if held is None:
+                continue
+            if held.feed.take(news):
+                changed[held] = None
+            size = held.feed.held_bytes
+            self._bytes += size - held.bytes
+            held.bytes = size
+            if held.feed.generation != held.generation:
+                held.generation = held.feed.generation
+                if news.what != "begin":
+                    lost[held] = None
+        self._ask([*lost])
+        for held in changed:
+            for wake in held.followers:
+                wake()
 
     def _run(self) -> None:
         delays = _BACKOFF.delays()
@@ -247,6 +270,9 @@ class Following(Fixture):
             except PenstockError as error:
                 self._well, self._trouble = False, Trouble(f"{self.live.name}: {error.message}")
                 LOG.info("the news of %s are followed anew: %s", self.live.name, error.message)
+            except Exception:  # a mistake of ours: it is said, and others go on
+                self._well, self._trouble = False, Trouble(f"{self.live.name}: the gateway failed")
+                LOG.exception("the news of %s are followed anew", self.live.name)
             if _BACKOFF.is_over(monotonic() - began):
                 delays = _BACKOFF.delays()
             self._stop.wait(next(delays))
@@ -289,8 +315,10 @@ class Following(Fixture):
             return None
 
     def _hand_over(self, found: Sequence[News], current_at: float | None) -> None:
-        taken = threading.Event()
-        self._loop.call_soon_threadsafe(self._hear, found, current_at, taken)
+        taken = asyncio.run_coroutine_threadsafe(self._hear(found, current_at), self._loop)
         # What the loop has not taken in is not read on: so what waits for it is bounded.
-        while not taken.wait(_TAKE_SECONDS) and not self._stop.is_set():
-            pass
+        while not self._stop.is_set():
+            with suppress(TimeoutError):
+                taken.result(_TAKE_SECONDS)
+                return
+        taken.cancel()

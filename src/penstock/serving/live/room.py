@@ -2,6 +2,7 @@
 
 from starlette.routing import Route
 
+from penstock.serving.live.cached import CachedResults
 from penstock.serving.live.describe import live_paths
 from penstock.serving.live.following import Following
 from penstock.serving.live.offered import Offered
@@ -15,15 +16,22 @@ class _Live(Room):
     def __init__(self, building: Building) -> None:
         gateway = building.gateway
         followings = {
-            live.name: Following(live, building.site.connection, building.writer.intake)
+            live.name: Following(
+                live,
+                building.site.connection,
+                building.writer.intake,
+                most_bytes=building.settings.live_bytes,
+            )
             for live in gateway.live
         }
         building.fixtures.extend(followings.values())
         offered = Offered(gateway, followings)
         live = LiveRoutes(offered, building.settings, stop=building.leaving)
+        cached = CachedResults(offered, building.settings)
         self.routes = [
             Route("/v1/live/events", live.get_events, methods=["GET"]),
             Route("/v1/live/events", live.post_events, methods=["POST"]),
+            Route("/v1/live/result", cached.get, methods=["GET"]),
             Route("/v1/live/poll", live.poll, methods=["POST"]),
             *building.socket_routes("/v1/live", live.converse),
         ]
