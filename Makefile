@@ -5,7 +5,7 @@ BIN := .venv/bin
 CHECKED := src apps tests bench scripts
 export PYTHON
 
-.PHONY: help setup demo test check unit pictures chaos nexmark bench-services bench-pipelines bench-serving bench-connectors bench-nexmark docs docs-serve format lock clean
+.PHONY: help setup demo test check unit pictures chaos nexmark bench-services bench-pipelines bench-serving bench-connectors bench-live bench-nexmark docs docs-serve format lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ bench-serving: setup ## serving beside the bare server and producer, look-ups un
 
 bench-connectors: setup ## connectors beside the bulk loaders of their systems (a minute)
 	$(BIN)/python bench/connectors/run.py
+
+bench-live: setup ## the parts of live queries: evaluations, the index, fan-out, the grid (two minutes)
+	$(BIN)/python bench/live/run.py
 
 bench-nexmark: setup ## events a second per core of each Nexmark query (20 minutes)
 	$(BIN)/python bench/nexmark/bench.py --markdown bench/nexmark/speeds.md --json bench/nexmark/speeds.json
