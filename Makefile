@@ -34,6 +34,7 @@ chaos: setup ## play every fault scenario with several seeds, and many more exam
 	$(BIN)/python tests/chaos/run.py
 	PENSTOCK_CHAOS_SEEDS="1 2 3" $(BIN)/pytest tests/broker/test_serving_openapi.py --timeout 3600
 	PENSTOCK_CHAOS_SEEDS="1" $(BIN)/pytest tests/chaos/test_anomaly.py
+	PENSTOCK_CHAOS_SEEDS="1 2 3" $(BIN)/pytest tests/broker/test_serving_live_deaths.py --timeout 1200
 	PENSTOCK_CHAOS_SEEDS="1 2 3" $(BIN)/pytest tests/spark/test_exactly_once.py tests/spark/test_lake_deaths.py tests/spark/test_history.py -k many_deaths
 	PENSTOCK_CHAOS_SEEDS="1 2 3" $(BIN)/pytest tests/spark/test_same_answer.py tests/spark/test_sqlgate.py -k "many_generated or let_through"
 
