@@ -426,12 +426,12 @@ def test_what_can_neither_be_read_nor_written_is_no_connector():
     assert all(problem.hint for problem in problems)
 
 
-def test_a_sink_reads_a_stream():
+def test_a_sink_reads_a_stream_or_a_table():
     app = App("demo")
     app.stream("words", Free)
     app.sink("out", json_files("dump"), reads="word")
     (problem,) = check(app.graph)
-    assert problem.message == "out reads 'word', which is not a stream"
+    assert problem.message == "out reads 'word', which is not a stream or a table"
     assert problem.hint == "did you mean 'words'?"
 
 
