@@ -1,7 +1,8 @@
-"""The parts of live queries: evaluations, the index, fan-out to clients, and the grid.
+"""Live queries: evaluations, the index, fan-out, the grid; and from a write to a frame.
 
-``python bench/live/run.py [--seconds N]`` (two minutes). The parts are measured by the processor
-time that they take in one process, without Kafka. From a write to a frame is not measured here.
+``python bench/live/run.py [--seconds N] [--parts-only]`` (three minutes). The parts are measured by
+the processor time that they take in one process. From a write to a frame is measured by the clock,
+with broker, services, gateway and client on one machine: what is measured is the whole.
 """
 
 import argparse
@@ -11,13 +12,16 @@ from pathlib import Path
 runpy.run_path(str(Path(__file__).resolve().parents[2] / "scripts" / "own_python.py"))
 
 import parts
+import whole
 
 COUNTS = (100, 1_000, 10_000, 100_000)
+WHOLE = ((200.0, 1_000), (1_000.0, 10_000))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=2.0, help="of each figure of the parts")
+    parser.add_argument("--parts-only", action="store_true", help="no broker")
     given = parser.parse_args()
     print("| evaluations without an index | a second and core |\n|---|---|")
     evaluations = parts.evaluations(given.seconds)
@@ -45,6 +49,11 @@ def main() -> None:
     simulated = parts.simulated(100, evaluate=evaluate, write=indexed[COUNTS[-1]][1])
     print("\nSimulated, 100 x 100 cells of a core each:", end=" ")
     print(", ".join(f"{name} {value:,.0f}" for name, value in simulated.items()))
+    if not given.parts_only:
+        for rate, queries in WHOLE:
+            found = whole.latency(rate=rate, queries=queries, seconds=12.0)
+            figures = ", ".join(f"{name} {value:,.1f}" for name, value in found.items())
+            print(f"\nFrom a write to a frame, {rate:,.0f} writes/s: {figures}")
 
 
 if __name__ == "__main__":
