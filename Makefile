@@ -13,8 +13,8 @@ help: ## show this list
 setup: ## make .venv and fetch the jars
 	@sh scripts/setup.sh
 
-demo: setup ## run the word count live (Ctrl-C ends it)
-	@$(BIN)/penstock dev apps/wordcount --watch counts:count
+demo: setup ## devices that fail, found and recovered from, live (Ctrl-C ends it and makes a report)
+	@$(BIN)/python -m apps.anomaly demo
 
 test: check ## the checks and all tests (half an hour)
 	$(BIN)/python scripts/run_tests.py

@@ -1,4 +1,4 @@
-"""How long the demo takes to count: from `penstock dev` to the first row of both tables.
+"""How long the word count takes to count: from `penstock dev` to the first row of both tables.
 
     python bench/startup.py [--runs 3]
 
@@ -41,7 +41,7 @@ def written(home: Path, table: str) -> int:
 
 
 def run(home: Path) -> dict[str, float]:
-    """Start the demo, wait until both tables grow, stop it."""
+    """Start the word count, wait until both tables grow, stop it."""
     before: dict[str, int] = {}
     began = time.monotonic()
     command = [sys.executable, "-m", "penstock.cli", "--set", f"home={home}", "dev", str(APP)]

@@ -1,6 +1,7 @@
 """``python -m apps.anomaly``: what is beside the application.
 
 python -m apps.anomaly simulate                plays devices, with faults and trouble on the way
+python -m apps.anomaly demo                    shows all of it, and makes a report at the end
 python -m apps.anomaly report [FILE]           makes an HTML report of what is on the topics
 python -m apps.anomaly explain ID              computes a score of the past once more
 python -m apps.anomaly score IN_DIR OUT_DIR    scores every series under IN_DIR
@@ -10,7 +11,10 @@ python -m apps.anomaly train-drives FILE OUT   trains the model of drives, with 
 
 import argparse
 import csv
+import os
+import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -22,7 +26,7 @@ from apps.anomaly.drives.model import MODEL, ModelError, load_model
 from apps.anomaly.drives.replay import outcome, replay
 from apps.anomaly.evidence.explain import ExplainError, explain
 from apps.anomaly.evidence.report import write
-from apps.anomaly.evidence.running import RunningError
+from apps.anomaly.evidence.running import APP, RunningError, penstock
 from apps.anomaly.series.files import SeriesError, score_directory
 from penstock.models import sealed
 
@@ -55,6 +59,10 @@ def _parser() -> argparse.ArgumentParser:
     drives.add_argument("--model", type=Path, help="parameters; by default the shipped ones")
     drives.set_defaults(run=_drives)
     simulated.add_to(verbs)
+    demo = verbs.add_parser("demo", help="show the application, and make a report at the end")
+    demo.add_argument("--for", dest="span", metavar="SPAN", help="end after this time: 2m")
+    demo.add_argument("--report", type=Path, default=REPORT, metavar="FILE")
+    demo.set_defaults(run=_demo)
     report = verbs.add_parser("report", help="make an HTML report of what is on the topics")
     report.add_argument("target", type=Path, nargs="?", default=REPORT, metavar="FILE")
     report.set_defaults(run=_report)
@@ -67,6 +75,20 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--version", type=int, default=1, help="the number of this version")
     train.set_defaults(run=_train)
     return parser
+
+
+def _demo(given: argparse.Namespace) -> None:
+    from apps.anomaly.demo import PARTS
+
+    ends = ("--for", given.span) if given.span else ()
+    only = [word for part in PARTS for word in ("--only", part)]
+    command = penstock("dev", str(APP / "demo.py"), "--watch", "story", *only, *ends)
+    running = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(APP.parents[1])})
+    while running.poll() is None:
+        with suppress(KeyboardInterrupt):  # it gets the same signal, and ends what it has started
+            running.wait()
+    write(given.report)
+    print(f"the report is in {given.report}", file=sys.stderr)
 
 
 def _report(given: argparse.Namespace) -> None:

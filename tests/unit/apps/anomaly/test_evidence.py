@@ -1,6 +1,9 @@
 """What can be shown of a run: the report, and a score of the past computed once more."""
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -118,3 +121,16 @@ def test_what_cannot_be_explained_is_said(name, changed, says):
     with pytest.raises(ExplainError, match=says):
         explain(name, lake)
     assert bool(lake.asked) == ("no id" not in says)
+
+
+def test_the_demo_is_the_application_with_a_fleet_and_a_story():
+    root = Path(__file__).parents[4]
+    text = (
+        "from apps.anomaly.demo import PARTS, app\n"
+        "from penstock.core.rules.check import check\n"
+        "missing = set(PARTS) - {part.name for part in app.graph.parts}\n"
+        "print(missing, check(app.graph))"
+    )
+    command = [sys.executable, "-c", text]  # of its own: it adds to the application
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout == "set() []\n"
