@@ -31,7 +31,10 @@ from apps.anomaly.series.files import SeriesError, score_directory
 from penstock.models import sealed
 
 REPORT = Path("anomaly-report.html")
-REFUSALS = (DrivesError, ExplainError, ModelError, RecordingError, RunningError, SeriesError)
+REFUSALS = (
+    *(DrivesError, ExplainError, ModelError),
+    *(simulated.PlanError, RecordingError, RunningError, SeriesError),
+)
 
 
 def main(arguments: list[str] | None = None) -> int:

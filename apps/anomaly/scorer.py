@@ -26,8 +26,38 @@ ENOUGH = 2_000
 """The first model is learnt from so many samples."""
 ONE_IN = 10
 """Once there is a model, so many measurements of a device have one sample."""
+WILD, TRUSTED, MANY = 0.3, 20, 1_000
+"""If more than this share of the scores is certain, beside so many that are given in advance, no
+device is taken out of use for it; after so many scores the counts are halved."""
 SETTLED = 30
 """A device's first measurements say little of it: its trend is too short."""
+
+
+class Restraint:
+    """Tells a model that takes too many devices out of use: it lies, or the world has changed.
+
+    It counts for one partition, anew for each version, and newer scores count more.
+    """
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.seen = self.certain = 0.0
+        self.told = False
+
+    def allows(self, version: int, *, certain: bool) -> bool:
+        """Count a score; return whether a certain one may be believed."""
+        if version != self.version:
+            self.version, self.seen, self.certain, self.told = version, 0.0, 0.0, False
+        self.seen += 1
+        self.certain += certain
+        if self.seen >= MANY:
+            self.seen, self.certain = self.seen / 2, self.certain / 2
+        return self.certain <= WILD * (self.seen + TRUSTED)
+
+    def first(self) -> bool:
+        """Return whether nobody was told of this version yet."""
+        found, self.told = not self.told, True
+        return found
 
 
 @app.service(
@@ -40,6 +70,7 @@ class Scorer:
 
     def __init__(self) -> None:
         self.models = Models(MODEL, TelemetryModel, check=check)
+        self.restraint = Restraint()
 
     def process(
         self, measured: Telemetry, trend: State[Trend], rows: Rows[ModelVersion]
@@ -73,6 +104,12 @@ class Scorer:
         if served is None or found is None or measured.scored is not None:
             return
         model = served.parameters
+        certain = found.value > model.certain
+        if not self.restraint.allows(served.version, certain=certain) and certain:
+            certain = False
+            if self.restraint.first():
+                text = f"more than {WILD:.0%} of its scores are certain: none is believed"
+                yield ModelAlarm(MODEL, served.version, "model.wild", text)
         if found.value > model.threshold:
             yield Anomaly(
                 device=measured.device,
@@ -82,7 +119,7 @@ class Scorer:
                 number=measured.number,
                 score=found.value,
                 threshold=model.threshold,
-                certain=found.value > model.certain,
+                certain=certain,
                 model=MODEL,
                 model_version=served.version,
                 features=features,

@@ -81,6 +81,8 @@ class Fleet:
         self.ledger = ledger or Ledger()
         self.bytes_sent = 0
         self.connected = 0
+        self.trouble = ""
+        """Why the last connection was not made."""
         self._writers: dict[str, asyncio.StreamWriter] = {}
         self.measures = True
         """False lets the fleet come to rest: it sends what it has, and is quiet then."""
@@ -134,7 +136,8 @@ class Fleet:
                     reader, writer = await asyncio.open_connection(
                         plan.host, plan.port, limit=MOST_LINE * 8
                     )
-                except OSError:
+                except OSError as error:
+                    self.trouble = error.strerror or str(error)
                     await asyncio.sleep(chance.uniform(wait / 2, wait))
                     wait = min(wait * 2, LONGEST_WAIT)
                     continue

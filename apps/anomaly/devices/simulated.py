@@ -12,13 +12,18 @@ from pathlib import Path
 from apps.anomaly.devices.device import Pace
 from apps.anomaly.devices.faults import FAULTS
 from apps.anomaly.devices.fleet import Fleet, Ledger, Plan
-from apps.anomaly.devices.recording import RecordingError, recorded
+from apps.anomaly.devices.recording import recorded
 from apps.anomaly.devices.way import Trouble
 
-__all__ = ["add_to", "play"]
+__all__ = ["PlanError", "add_to", "play"]
 
 SAYS_SECONDS = 5.0
 MOST_DEVICES, MOST_RATE = 10_000, 100.0
+MOST_SPEED, MOST_SECONDS, LAST_PORT = 1e9, 1e8, 65_535
+
+
+class PlanError(Exception):
+    """A fleet that cannot be, and why."""
 
 
 def add_to(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -53,11 +58,7 @@ def add_to(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def _simulate(given: argparse.Namespace) -> None:
     faults = [_fault(text) for text in given.fault]
-    limits = (1 <= given.devices <= MOST_DEVICES, 0 < given.rate <= MOST_RATE, given.speed > 0)
-    if not all(limits):
-        raise RecordingError(
-            f"1 to {MOST_DEVICES:,} devices, a rate up to {MOST_RATE:g}, a speed above 0"
-        )
+    _check(given)
     plan = Plan(
         host=given.host,
         port=given.port,
@@ -105,16 +106,35 @@ async def _fail(fleet: Fleet, names: list[str], after: float) -> None:
         fleet.fail(device, name)
 
 
+def _check(given: argparse.Namespace) -> None:
+    """Refuse what no fleet can be."""
+    shares = ("local", "late", "disorder", "double", "bursts")
+    limits = [
+        ("devices", 1, MOST_DEVICES),
+        ("rate", 0.001, MOST_RATE),
+        ("port", 1, LAST_PORT),
+        ("speed", 0.001, MOST_SPEED),
+        *((name, 0, 1) for name in shares),
+        *((name, 0, MOST_SECONDS) for name in ("seconds", "skew", "fault_after")),
+        ("fault_takes", 0.1, MOST_SECONDS),
+    ]
+    for name, least, most in limits:
+        if not least <= getattr(given, name) <= most:
+            shown = name.replace("_", "-")
+            raise PlanError(f"--{shown} {getattr(given, name):g}: it is from {least:g} to {most:g}")
+
+
 def _fault(text: str) -> tuple[str, int]:
     name, _, count = text.partition(":")
     if name not in FAULTS or not (count or "1").isdecimal():
-        raise RecordingError(f"no such fault: {text}; there are {', '.join(FAULTS)}")
+        raise PlanError(f"no such fault: {text}; there are {', '.join(FAULTS)}")
     return name, int(count or "1")
 
 
 def _said(fleet: Fleet) -> str:
     done = sum(len(device.did) for device in fleet.devices.values())
+    away = f": {fleet.trouble}" if fleet.trouble and not fleet.connected else ""
     return (
         f"{fleet.connected:,} of {len(fleet.devices):,} devices connected, "
-        f"{fleet.bytes_sent / 1e6:.2f} MB sent, {done} commands done"
+        f"{fleet.bytes_sent / 1e6:.2f} MB sent, {done} commands done{away}"
     )

@@ -15,6 +15,7 @@ from apps.anomaly.application import (
     model_versions,
     notices,
     samples,
+    telemetry,
 )
 from apps.anomaly.devices.device import Device, Pace
 from apps.anomaly.devices.wire import FromDoor, stamped
@@ -200,3 +201,22 @@ def test_drift_of_inputs_and_of_scores_is_told_once_for_each_version(driver, lea
         assert sorted(each.of for each in found) == ["machine.celsius.level", "score"]
         assert {each.version for each in found} == {version}
         assert all(each.index >= DRIFTED for each in found)
+
+
+def test_a_model_that_lies_takes_few_devices_out_of_use_and_is_told(driver, learnt):
+    strict = {
+        kind: {name: changed(usual, low=1e6, high=1e6) for name, usual in features.items()}
+        for kind, features in learnt.kinds.items()
+    }
+    driver.pipe(model_versions, sealed(MODEL, 2, changed(learnt, kinds=strict)))
+    names = [f"d{number}" for number in range(60)]
+    for number in range(12):
+        driver.pipe(messages, *(message(number, name) for name in names))
+    alarms = [(each.version, each.code) for each in driver.read(model_alarms)]
+    assert set(alarms) == {(2, "model.wild")}
+    assert len(alarms) <= telemetry.topic.partitions
+    assert 0 < len({each.device for each in driver.read(commands)}) < 30
+    assert not driver.read(anomalies)[-1].certain
+    driver.pipe(model_versions, sealed(MODEL, 3, learnt))
+    heat(driver, start=20, device="honest")
+    assert {each.what for each in driver.read(commands) if each.device == "honest"} == {"move-data"}

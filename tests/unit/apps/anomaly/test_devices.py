@@ -5,6 +5,7 @@ from random import Random
 
 import msgspec
 import pytest
+from apps.anomaly.__main__ import main
 from apps.anomaly.devices.device import BURST, Device, Pace
 from apps.anomaly.devices.faults import FAULTS
 from apps.anomaly.devices.recording import RecordingError, recorded
@@ -222,3 +223,30 @@ def test_a_burst_comes_apart_as_it_was_put_together(learnt):
     numbers = [each.number for each in opened(message.burst)]
     assert numbers == list(range(BURST))
     assert {name for each in opened(message.burst) for name in each.metrics} > {"os.load"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--fault", "nope"], "no such fault: nope"),
+        (["--fault", "stuck:-3"], "no such fault"),
+        (["--devices", "0"], "--devices 0: it is from 1 to"),
+        (["--rate", "nan"], "--rate nan"),
+        (["--port", "99999"], "--port 99999"),
+        (["--late", "7"], "--late 7: it is from 0 to 1"),
+        (["--replay", "/nowhere.csv"], "/nowhere.csv"),
+    ],
+)
+def test_a_fleet_that_cannot_be_is_refused_before_it_starts(arguments, says, capsys):
+    assert main(["simulate", *arguments]) == 1
+    assert says in capsys.readouterr().err
+
+
+def test_a_fleet_says_why_it_is_not_connected(capsys):
+    assert (
+        main(["simulate", *["--devices", "2", "--rate", "50", "--seconds", "0.3", "--port", "1"]])
+        == 0
+    )
+    said = capsys.readouterr().err
+    assert "0 of 2 devices connected" in said
+    assert "('127.0.0.1', 1)" in said
