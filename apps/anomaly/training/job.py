@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -147,10 +148,10 @@ def _compare(rows: DataFrame, served: Served[TelemetryModel] | None) -> Any:
         candidates[IN_SERVICE] = served.parameters
         candidates["update by recent"] = updated(served.parameters, summaries["recent"])
     judged = _judge(held, candidates, summaries["all"] | summaries["recent"])
-    start = held.agg(f.min("at"), f.count("*")).first()
-    if judged is None or start is None:
+    [(begins, kept)] = held.agg(f.min(seconds), f.count("*")).collect()
+    if judged is None or begins is None:
         return None
-    return candidates, judged, count, (start[1], start[0])
+    return candidates, judged, count, (kept, datetime.fromtimestamp(begins, UTC))
 
 
 def _summaries(past: DataFrame, *, recent: Any) -> dict[str, dict[str, dict[str, Summary]]]:
