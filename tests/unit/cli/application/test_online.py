@@ -24,9 +24,17 @@ class Tried:
             raise self.fault
         return "it answers"
 
+class Silent:
+    delivery = "at_least_once"
+    def describe(self):
+        return "a place that nobody can try"
+    def open(self, sink):
+        raise AssertionError("nobody opens it")
+
 small = app.stream("small", Small)
 app.sink("well", Tried(), reads=small)
 app.sink("files", json_files("out"), reads=small)
+app.sink("silent", Silent(), reads=small)
 """
 BROKEN = """
 app.sink("refused", Tried(ConfigurationError("no such user", code="test.no", hint="add it")), reads=small)
@@ -42,7 +50,8 @@ def test_each_connection_is_tried_and_what_is_wrong_is_a_problem_of_its_line(pro
     well = penstock("check", "--online")
     assert (well.code, well.err) == (0, "")
     assert "ok: well: it answers" in well.out
-    assert "ok: files: it has no connection to try" in well.out
+    assert "ok: files: out will be made" in well.out
+    assert "ok: silent: it has no connection to try" in well.out
     (project / "broken.py").write_text(APP + BROKEN)
     assert penstock("check", "broken.py").code == 0
     found = penstock("check", "broken.py", "--online", "--json")
