@@ -14,6 +14,7 @@ feeds        live queries as a gateway follows them, and what each client is tol
 joins        joins of streams and tables, as declared, and their machines
 derived      streams of conditions and fields, merged, repartitioned, each record once
 patterns     patterns over time: this, then that, within a time
+grid         live queries as operators: cells that compare, and results that are kept
 operators    what joins, patterns and the like are to every engine
 keyed        what operators keep for each key: rows in time, rows of a table, bags
 sql          read-only SQL over rows that are at hand
@@ -25,8 +26,10 @@ expression   conditions and values in Spark's dialect
 records      record types: schema, codec, key, event time, dead letters
 settings     the settings of a deployment
 matching     patterns of texts, matched in linear time
+asking       what gateways ask of workers, and what these answer
 ===========  =====================================================================================
 
 Each room imports only from those below it; ``topic``, ``options``, ``units``, ``place``,
-``hints``, ``printable`` and ``partitioner`` are small modules that all of them use.
+``hints``, ``backoff``, ``instants``, ``printable`` and ``partitioner`` are small modules that all
+of them use.
 """

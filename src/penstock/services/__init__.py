@@ -4,6 +4,8 @@
 engine       runs services of an application, each in a thread
 replay       runs the task of a worker over records of the past
 reset        takes a service back to its beginning
+door         answers gateways and the command line for the state of this process
+scans        scans of state that are held open between two pages
 worker       a member of the group: has tasks assigned, runs them, commits; reports
 task         one task: is taken over, restored, handles and commits; deliveries, disk, standbys
 step         one record in, its outputs out: calls, errors, retries, windows, async

@@ -6,7 +6,7 @@ desk         serves what a command tells of itself, from a thread: the status pa
 application  the ASGI application: which path leads where
 records      a room: records in, written and acknowledged; each request once
 questions    a room: what callers ask the application, and its answers, now or later
-live         a room: live queries, over WebSockets
+live         a room: live queries, over WebSockets, server-sent events and long polling
 pages        a room: the pages of the application
 lookups      a room: questions out, rows of tables and values of states
 sql          a room: SQL over tables and states

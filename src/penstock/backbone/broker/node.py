@@ -27,9 +27,7 @@ STOP_GRACE = timedelta(seconds=15)
 _FORMAT_LIMIT = timedelta(seconds=60)
 _DEATH_LIMIT = timedelta(seconds=10)
 _LINES_SHOWN = 12
-_LINE_SHOWN = 300
 _FULL_DISK_BYTES = 16 << 20
-_LOUD = (" ERROR ", " FATAL ", "Exception")
 
 # What the broker's log says, the code of our error, and what it means.
 _CAUSES = (

@@ -1,1 +1,1 @@
-"""Verbs about an application that do not run it: check, explain, graph, init."""
+"""Verbs about an application that do not run it: check, connectors, explain, graph, init."""

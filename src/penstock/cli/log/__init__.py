@@ -1,1 +1,1 @@
-"""Verbs that look at the log and the lake: topics, groups, dead letters, SQL."""
+"""Verbs that look at the log, the lake and running state: topics, groups, SQL, live queries."""

@@ -1,1 +1,1 @@
-"""Verbs about this machine and its settings: doctor, jars, config."""
+"""Verbs about this machine and its settings: doctor, jars, config, bundle, export."""

@@ -1,1 +1,1 @@
-"""Verbs that run parts: dev, run, replay, rebuild, reset."""
+"""Verbs that run parts: dev, run, replay, rebuild, reset, console."""

@@ -190,9 +190,6 @@ class _SelectReader(Reader):
             first = where == "first"
         return Order(expression=found, descending=descending, nulls_first=first)
 
-    def _ahead_word(self, *words: str) -> str:
-        return self._take(*words)
-
     def _count(self) -> int:
         token = self._now
         plain = token.kind is Kind.NUMBER and token.value.isdecimal()
