@@ -235,6 +235,23 @@ def test_the_glossary_is_sorted_and_says_each_word_once():
     assert words == sorted(set(words), key=str.lower)
 
 
+def test_architecture_md_names_every_room_and_files_that_it_has():
+    text = (DOCS / "architecture.md").read_text()
+    rows = re.findall(r"^\| \[`([\w/]+)`\]\(\.\./src/penstock/([\w/]+)\) (.+)$", text, re.MULTILINE)
+    package = ROOT / "src" / "penstock"
+    rooms = {
+        folder.parent.relative_to(package).as_posix()
+        for folder in package.rglob("__init__.py")
+        if folder.parent != package and any(p != folder for p in folder.parent.glob("*.py"))
+    }
+    named = [name for name, _, _ in rows]
+    assert sorted(named) == sorted({*rooms, "console"})
+    for name, path, rest in rows:
+        assert name == path
+        for file in re.findall(r"`([\w/]+\.(?:py|js))`", rest):
+            assert (package / path / file).is_file(), f"{name}: {file}"
+
+
 def test_decisions_are_numbered_each_once_and_have_their_three_parts():
     pages = sorted((DOCS / "decisions").glob("*.md"))
     numbers = [int(page.name[:4]) for page in pages]
