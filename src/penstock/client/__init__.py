@@ -13,6 +13,10 @@ asking      what these have in common
 wire        connections that are kept, and requests that are tried again
 connection  one connection: HTTP/1.1, both directions at once
 refusals    problem documents as errors
+retrying    when a request is sent again: a decision without I/O
+naming      keys and states as they are named over HTTP
+answers     what a client is answered, as values
+events      server-sent events, from bytes
 limits      how long, how often, how much
 ==========  ====================================================================================
 

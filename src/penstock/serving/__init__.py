@@ -8,7 +8,7 @@ records      a room: records in, written and acknowledged; each request once
 questions    a room: what callers ask the application, and its answers, now or later
 live         a room: live queries, over WebSockets, server-sent events and long polling
 pages        a room: the pages of the application
-lookups      a room: questions out, rows of tables and values of states
+lookups      a room: rows of tables and values of states
 sql          a room: SQL over tables and states
 room         what a room is, and what the rooms of a gateway have in common
 relations    tables and states as SQL reads them, and queries within limits
@@ -17,6 +17,7 @@ tables       tables in memory, and the workers that own the states
 describe     what a gateway says of itself: OpenAPI, from the graph and the record types
 files        the files of a directory, safely
 meter        what a gateway counts and reports
+listening    where a gateway listens
 fixture      what is opened, looked at and closed with a gateway
 http         callers, refusals, WebSockets, and the limits of connections, heads and bodies
 ===========  =====================================================================================

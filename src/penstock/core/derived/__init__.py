@@ -7,6 +7,6 @@ compiled       steps as one function
 selecting      the plan and the machine of records that are handled one by one
 merging        several streams as one
 repartition    the same records under another key
-deduplication  each record once within a time
+deduplication  each record once within a time, as declared; once is its machine
 =============  ================================================================
 """

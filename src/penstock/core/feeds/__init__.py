@@ -3,9 +3,11 @@
 ============  ====================================================================
 subscription  what one client is told of one query: the result, then each change
 requests      what clients send
+shared        a query as those share it who ask the same
 feed          one query: its result now, and its last changes
 changes       changes, and several of them squashed into one per object
 messages      what clients are sent, as JSON
+replica       the copy of a result that a client keeps
 token         where a client stands in a query, as text
 ============  ====================================================================
 

@@ -1,9 +1,11 @@
 """Joins: of streams within a time, of streams with tables, of tables.
 
 ===========  =====================================================================================
-join         the declaration
+declared     what a user has said of a join
+join         the same with the methods that users call
 resolve      from the declaration to the plan
-plan         the plan: everything that the machines need to know
+planned      everything that the machines need to know
+plan         the same as operators know plans: makes the machine
 sides        the two sides as declared, and whether their keys and partitions agree
 output       the type of the results, and what makes them
 rekey        a side whose records go to other partitions first
