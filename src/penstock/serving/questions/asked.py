@@ -18,7 +18,7 @@ from penstock.serving.writing.parsing import Mistake, RecordReader, Taken, refus
 from penstock.serving.writing.slots import Once, Target, digest_of
 from penstock.serving.writing.writer import Writer
 
-__all__ = ["Desk", "asker_of"]
+__all__ = ["QuestionDesk", "asker_of"]
 
 
 def asker_of(app: str, gateway: Gateway) -> str:
@@ -26,7 +26,7 @@ def asker_of(app: str, gateway: Gateway) -> str:
     return f"{app}.{gateway.name}"
 
 
-class Desk:
+class QuestionDesk:
     """Takes the questions of one kind, and knows their tickets; for one event loop."""
 
     def __init__(

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from penstock.errors import TransientError
-from penstock.serving.questions.asked import Desk
+from penstock.serving.questions.asked import QuestionDesk
 from penstock.serving.questions.ticket import Ticket
 
 __all__ = ["EVENTS", "AnswerEvents"]
@@ -22,7 +22,7 @@ _FIRST = b"retry: 1000\n\n"
 class AnswerEvents(Response):
     """Waits for the answer for as long as the ticket is good and the caller is there."""
 
-    def __init__(self, desk: Desk, ticket: Ticket) -> None:
+    def __init__(self, desk: QuestionDesk, ticket: Ticket) -> None:
         self._desk = desk
         self._ticket = ticket
 

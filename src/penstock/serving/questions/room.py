@@ -9,7 +9,7 @@ from penstock.errors import ConfigurationError
 from penstock.machine.peers.secret import shared_secret
 from penstock.serving.fixture import Trouble
 from penstock.serving.questions.answers import READING, Answers
-from penstock.serving.questions.asked import Desk, asker_of
+from penstock.serving.questions.asked import QuestionDesk, asker_of
 from penstock.serving.questions.describe import question_paths, question_schemas
 from penstock.serving.questions.routes import QuestionRoutes
 from penstock.serving.questions.webhooks import Webhooks
@@ -34,7 +34,7 @@ class _Questions(Room):
             for questions in gateway.offers
         }
         desks = {
-            questions.name: Desk(
+            questions.name: QuestionDesk(
                 app,
                 questions,
                 gateway=gateway,

@@ -20,7 +20,7 @@ from penstock.serving.http.conversation import Conversation
 from penstock.serving.http.guard import caller_of
 from penstock.serving.http.problems import Problem
 from penstock.serving.http.rights import require_right
-from penstock.serving.questions.asked import Desk
+from penstock.serving.questions.asked import QuestionDesk
 from penstock.serving.questions.prefer import read_preference, read_wait
 from penstock.serving.questions.push import AnswerEvents
 from penstock.serving.questions.socket import QuestionSocket
@@ -41,7 +41,7 @@ class QuestionRoutes:
     """Takes questions, and gives their answers."""
 
     def __init__(
-        self, gateway: Gateway, settings: ServingSettings, *, desks: Mapping[str, Desk]
+        self, gateway: Gateway, settings: ServingSettings, *, desks: Mapping[str, QuestionDesk]
     ) -> None:
         self._gateway = gateway
         self._desks = desks
@@ -131,7 +131,7 @@ class QuestionRoutes:
         await conversation.accept()
         await QuestionSocket(conversation, desk).take()
 
-    def desk(self, scope: Scope) -> Desk:
+    def desk(self, scope: Scope) -> QuestionDesk:
         """Return who takes the questions that a path names; Problem: nobody, or not for them."""
         name = scope["path_params"]["name"]
         desk = self._desks.get(name)

@@ -17,7 +17,7 @@ from penstock.serving.http.caller import Caller
 from penstock.serving.http.conversation import Conversation
 from penstock.serving.http.guard import still_calling
 from penstock.serving.http.problems import Problem, problem_of
-from penstock.serving.questions.asked import Desk
+from penstock.serving.questions.asked import QuestionDesk
 from penstock.serving.questions.ticket import Ticket
 from penstock.serving.writing.keys import IdempotencyKey
 
@@ -47,7 +47,7 @@ _MESSAGES = msgspec.json.Decoder(_Message)
 class QuestionSocket:
     """Takes the questions of one client; for one conversation."""
 
-    def __init__(self, conversation: Conversation, desk: Desk) -> None:
+    def __init__(self, conversation: Conversation, desk: QuestionDesk) -> None:
         self._conversation = conversation
         self._desk = desk
         self._room = asyncio.Semaphore(OPEN_QUESTIONS)

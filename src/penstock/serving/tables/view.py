@@ -19,7 +19,7 @@ from penstock.core.backoff import Backoff
 from penstock.errors import PenstockError
 from penstock.serving.tables.changes import Change, Changes, Listening
 
-__all__ = ["READING", "ROW_BYTES", "Begun", "Page", "TableView"]
+__all__ = ["READING", "ROW_BYTES", "Beginning", "Page", "TableView"]
 
 LOG = logging.getLogger("penstock.serving")
 READING = "the table is being read"
@@ -40,8 +40,8 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
-    """What one who begins to listen is told first: the rows, or what changed since."""
+class Beginning:
+    """What a client that begins to listen is told first: the rows, or what changed since."""
 
     positions: dict[int, int]
     since: list[Change] | None = None
@@ -99,7 +99,7 @@ class TableView:
 
     def subscribe(
         self, listening: Listening, positions: dict[int, int] | None, *, rows: int, size: int
-    ) -> Begun:
+    ) -> Beginning:
         """Tell one who listens what changes from this moment on; return what was before it.
 
         That is what changed since ``positions``, or the rows where that is too long ago.
@@ -110,9 +110,9 @@ class TableView:
                 positions.get(number, 0) <= at for number, at in self._positions.items()
             )
             if positions and here and (since := self._changes.since(positions)) is not None:
-                return Begun(positions=positions, since=list(since), rows=[])
+                return Beginning(positions=positions, since=list(since), rows=[])
             page = self._page(listening.first, listening.wants, listening.beyond, rows, size)
-            return Begun(positions=dict(self._positions), rows=page.rows, more=page.more)
+            return Beginning(positions=dict(self._positions), rows=page.rows, more=page.more)
 
     def unsubscribe(self, listening: Listening) -> None:
         """Tell one nothing more."""
