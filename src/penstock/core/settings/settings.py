@@ -270,7 +270,7 @@ class ServingSettings:
         timedelta(milliseconds=500), "how often a query or a state that is watched is asked again"
     )
     wait_limit: timedelta = _setting(
-        timedelta(seconds=10), "how long a question may wait for the offsets that it names"
+        timedelta(seconds=10), "how long a look-up may wait for the offsets that it names"
     )
     answer_wait: timedelta = _setting(
         timedelta(seconds=30), "how long a request may wait for the answer to its question"
