@@ -35,6 +35,9 @@ __all__ = [
 POSITION_PREFIX = "penstock.position."
 
 _LOOK_INTERVAL = 0.02
+_ASK_SECONDS = 5.0
+"""How long one client is asked. One that has lost its coordinator with a broker may wait on it for
+ever: then a new one asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,21 +105,24 @@ class PositionReader:
         self._timeout = connection.settings.request_timeout.total_seconds()
         # Committed means that a transaction that is moving it is waited for.
         options = {"group.id": position_group(name), "isolation.level": "read_committed"}
-        self._consumer = confluent_kafka.Consumer(connection.client_config() | options, logger=LOG)
+        self._options = connection.client_config() | options
+        self._consumer = self._client()
 
     def read(self, partition: Partition) -> int:
         """Return the position in a partition, -1 if there is none; see ``PositionStore.read``."""
         deadline = time.monotonic() + self._timeout
+        patience = min(self._timeout, _ASK_SECONDS)
         while True:
+            asked = time.monotonic()
             try:
-                (at,) = self._consumer.committed(
-                    [TopicPartition(*partition)], timeout=self._timeout
-                )
+                (at,) = self._consumer.committed([TopicPartition(*partition)], timeout=patience)
                 if at.error is None:
                     return max(int(at.offset), -1)
                 error = at.error
             except KafkaException as raised:
                 error = cause(raised)
+            if time.monotonic() - asked >= patience:
+                self._begin_anew()
             if time.monotonic() > deadline:
                 raise failure(error, doing=self._doing, bootstrap=self._bootstrap)
             time.sleep(_LOOK_INTERVAL)
@@ -124,6 +130,13 @@ class PositionReader:
     def close(self) -> None:
         """Release the client."""
         self._consumer.close()
+
+    def _client(self) -> confluent_kafka.Consumer:
+        return confluent_kafka.Consumer(self._options, logger=LOG)
+
+    def _begin_anew(self) -> None:
+        former, self._consumer = self._consumer, self._client()
+        former.close()
 
 
 def committed_offsets(admin: Admin, group: str, *, stable: bool) -> dict[Partition, int] | None:
