@@ -5,9 +5,11 @@ keeps a copy of a table has to say how old that is.
 """
 # ruff: noqa: SLF001 - the client's own error names begin with an underscore
 
+import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any, cast
 
 import confluent_kafka
@@ -18,15 +20,28 @@ from penstock.backbone.client.connection import Connection
 from penstock.backbone.client.contact import LOG, Contact, take
 from penstock.backbone.client.failures import cause, failure
 from penstock.backbone.client.logrecord import RawRecord
+from penstock.core.backoff import Backoff
 from penstock.errors import PenstockError, TransientError
 
-__all__ = ["Follower"]
+__all__ = ["Follower", "attempts"]
 
 _BATCH = 2000
 _ANSWER_SECONDS = 10.0
 _FETCH_WAIT_MS = 50
 _QUEUED_KBYTES = 16 << 10
 _PARTITION_FETCH_BYTES = 4 << 20
+_BACKOFF = Backoff(timedelta(milliseconds=200), timedelta(seconds=5))
+
+
+def attempts(stop: threading.Event) -> Iterator[None]:
+    """Yield for each attempt to follow a topic until it is told to stop, and wait between them."""
+    delays = _BACKOFF.delays()
+    while not stop.is_set():
+        began = time.monotonic()
+        yield
+        if _BACKOFF.is_over(time.monotonic() - began):
+            delays = _BACKOFF.delays()
+        stop.wait(next(delays))
 
 
 class Follower:

@@ -10,15 +10,13 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import timedelta
 from heapq import heappop, heappush
 from http import HTTPStatus
 from time import monotonic
 
 from penstock.backbone.client.connection import Connection
 from penstock.backbone.client.logrecord import RawRecord
-from penstock.backbone.log.follower import Follower
-from penstock.core.backoff import Backoff
+from penstock.backbone.log.follower import Follower, attempts
 from penstock.core.feeds.feed import Feed
 from penstock.core.feeds.shared import SharedQuery
 from penstock.core.grid.livequeries import LiveQueries
@@ -46,7 +44,6 @@ _TAKE_SECONDS = 0.1
 _AT_ONCE = 1000
 _TAKEN_AT_ONCE = 32
 """So many news are taken in before what they say is sent."""
-_BACKOFF = Backoff(timedelta(milliseconds=200), timedelta(seconds=5))
 
 Wake = Callable[[], None]
 """Hears that there may be something to tell; it must be quick."""
@@ -262,9 +259,7 @@ class Following(Fixture):
                 wake()
 
     def _run(self) -> None:
-        delays = _BACKOFF.delays()
-        while not self._stop.is_set():
-            began = monotonic()
+        for _ in attempts(self._stop):
             try:
                 self._follow()
             except PenstockError as error:
@@ -273,9 +268,6 @@ class Following(Fixture):
             except Exception:  # a mistake of ours: it is said, and others go on
                 self._well, self._trouble = False, Trouble(f"{self.live.name}: the gateway failed")
                 LOG.exception("the news of %s are followed anew", self.live.name)
-            if _BACKOFF.is_over(monotonic() - began):
-                delays = _BACKOFF.delays()
-            self._stop.wait(next(delays))
 
     def _follow(self) -> None:
         """Hand over what is new until the end, or until something fails."""

@@ -11,17 +11,15 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from time import monotonic
 from typing import Any
 
 from penstock.backbone.client.connection import Connection
 from penstock.backbone.client.logrecord import RawRecord
-from penstock.backbone.log.follower import Follower
+from penstock.backbone.log.follower import Follower, attempts
 from penstock.backbone.log.reader import LogReader
 from penstock.backbone.topics.range import Offset
 from penstock.backbone.topics.topics import Topics
-from penstock.core.backoff import Backoff
 from penstock.core.graph.questions import ReplyTo
 from penstock.errors import PenstockError, TransientError
 from penstock.serving.questions.ticket import ID_BYTES, Ticket
@@ -42,7 +40,6 @@ _FOUND_BYTES = 8 << 20
 """The most memory for old answers that were looked for."""
 _SEARCHED = 10_000
 """Of so many tickets it is known how far their answers were looked for."""
-_BACKOFF = Backoff(timedelta(milliseconds=200), timedelta(seconds=5))
 
 
 class Answers:
@@ -180,17 +177,12 @@ class Answers:
     # The thread that follows the answers.
 
     def _run(self) -> None:
-        delays = _BACKOFF.delays()
-        while not self._stop.is_set():
-            began = monotonic()
+        for _ in attempts(self._stop):
             try:
                 self._follow()
             except PenstockError as error:
                 self.trouble = error.message
                 LOG.info("the answers on %s are read anew: %s", self._topic, error.message)
-            if _BACKOFF.is_over(monotonic() - began):
-                delays = _BACKOFF.delays()
-            self._stop.wait(next(delays))
 
     def _follow(self) -> None:
         """Pass answers on until something fails; then they go on where they were."""

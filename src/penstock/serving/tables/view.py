@@ -9,13 +9,10 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
-from time import monotonic
 
 from penstock.backbone.client.connection import Connection
 from penstock.backbone.client.logrecord import RawRecord
-from penstock.backbone.log.follower import Follower
-from penstock.core.backoff import Backoff
+from penstock.backbone.log.follower import Follower, attempts
 from penstock.errors import PenstockError
 from penstock.serving.tables.changes import Change, Changes, Listening
 
@@ -28,7 +25,6 @@ ROW_BYTES = 200
 """What a row costs beside its key and its value, about."""
 _TAKE_SECONDS = 0.1
 _TIDY_KEYS = 1000
-_BACKOFF = Backoff(timedelta(milliseconds=200), timedelta(seconds=5))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,17 +180,12 @@ class TableView:
             yield self._keys[index]
 
     def _run(self) -> None:
-        delays = _BACKOFF.delays()
-        while not self._stop.is_set():
-            began = monotonic()
+        for _ in attempts(self._stop):
             try:
                 self._follow()
             except PenstockError as error:
                 self.trouble = error.message
                 LOG.info("the table %s is read anew: %s", self._topic, error.message)
-            if _BACKOFF.is_over(monotonic() - began):
-                delays = _BACKOFF.delays()
-            self._stop.wait(next(delays))
 
     def _follow(self) -> None:
         """Read from the beginning until the end, or until something fails."""
