@@ -51,8 +51,10 @@ class RedisSink:
         if isinstance(part, Source):
             raise ConfigurationError(f"{part.name} is no sink", code="connector.refused")
         writer = self.open(part)
-        written = sum(writer.positions().values())
-        writer.close()
+        try:
+            written = sum(writer.positions().values())
+        finally:
+            writer.close()
         return f"it answers; {written} records were written so far"
 
     def _target(self, sink: Sink) -> Target:
