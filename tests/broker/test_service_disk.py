@@ -22,7 +22,7 @@ from penstock.services.state.shelf import LONGEST_AGE_SECONDS, open_shelf
 from penstock.services.state.states import States
 from penstock.services.step.factory import make_copy
 from penstock.services.task.kafkalog import KafkaServiceLog
-from penstock.services.task.standby import Standby
+from penstock.services.task.standby import Copied, Standby
 from penstock.testing.clock import ManualClock
 from penstock.windows import fixed
 
@@ -245,7 +245,7 @@ def test_a_copy_that_was_cut_off_for_long_is_made_anew(kafka, app, tmp_path):
 
     def copy(_):
         kept = make_copy(app.app.graph, app.count, clock=ManualClock(), shelf=shelf)
-        return shelf, kept
+        return Copied(shelf, kept)
 
     log = KafkaServiceLog(app.app.graph, app.count, connection=kafka, settings=ServiceSettings())
     standby = Standby(log, app.changelog, open_copy=copy)

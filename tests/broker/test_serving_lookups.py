@@ -169,11 +169,14 @@ def test_a_worker_with_another_secret_is_not_believed(shop, kafka, tmp_path):
 
 
 def test_owners_are_killed_while_they_are_asked_and_no_answer_is_wrong(kafka, tmp_path):
-    """Two workers are killed in turn; each answer equals a recount up to its position."""
+    """Two workers are killed in turn; each answer equals a recount up to its position.
+
+    Each has a disk of its own, as on hosts of their own: while an owner is away, a standby answers.
+    """
     name = f"owners{time.time_ns()}"
     graph = declared(kafka, name)
     (tmp_path / "app.py").write_text(APP.format(name=name))
-    processes = [worker(tmp_path, kafka) for _ in range(2)]
+    processes = [worker(tmp_path, kafka, disk=number) for number in range(2)]
     sent = [f"k{number % 7}" for number in range(3000)]
     stop = threading.Event()
     try:
@@ -181,12 +184,19 @@ def test_owners_are_killed_while_they_are_asked_and_no_answer_is_wrong(kafka, tm
             feeding = threading.Thread(target=feed, args=(kafka, f"{name}.words", sent, stop))
             feeding.start()
             answers, sums, refused = [], [], Counter()
+            copied = 0  # answers of standbys
+            deadline = time.monotonic() + LIMIT_SECONDS
             for victim in processes[:2]:
                 before, killed_at = len(answers), None
-                while killed_at is None or time.monotonic() < killed_at + 2:
+                while (
+                    killed_at is None
+                    or time.monotonic() < killed_at + 2
+                    or (not copied and time.monotonic() < deadline)
+                ):
                     answer = door.get(f"/v1/states/count/total/values/k{len(answers) % 7}")
                     if answer.status == 200:
                         answers.append(answer.json)
+                        copied += killed_at is not None and answer.json.get("stale", False)
                     else:
                         refused[answer.json["code"]] += 1
                     summed = door.request("POST", "/v1/sql", {"query": SUM})
@@ -196,7 +206,7 @@ def test_owners_are_killed_while_they_are_asked_and_no_answer_is_wrong(kafka, tm
                         refused[summed.json["code"]] += 1
                     if killed_at is None and len(answers) > before + 50:
                         victim.kill()
-                        processes.append(worker(tmp_path, kafka))
+                        processes.append(worker(tmp_path, kafka, disk=len(processes)))
                         killed_at = time.monotonic()
             feeding.join(LIMIT_SECONDS)
             last = until(lambda: caught_up(door, sent), "every record is counted")
@@ -207,6 +217,7 @@ def test_owners_are_killed_while_they_are_asked_and_no_answer_is_wrong(kafka, tm
             process.wait(LIMIT_SECONDS)
     assert set(refused) <= {"state.moving", "value.missing", "peer.gone", "scan.gone"}
     assert last == Counter(sent)
+    assert copied
     history = recount(kafka, f"{name}.words")
     assert len(sums) > 10
     for each in sums:
@@ -221,12 +232,14 @@ def test_owners_are_killed_while_they_are_asked_and_no_answer_is_wrong(kafka, tm
 SUM = "select sum(value) as n from count.total"
 
 
-def worker(directory, kafka):
+def worker(directory, kafka, *, disk):
     return subprocess.Popen(
         [
             *(sys.executable, "-m", "penstock.cli", "run", ".", "--part", "count"),
             *("--set", f"kafka.bootstrap={kafka.bootstrap}"),
             *("--set", "services.session_timeout=6s"),
+            *("--set", "services.state=disk", "--set", "services.standby=on"),
+            *("--set", f"services.state_dir={directory / f'disk{disk}'}"),
         ],
         cwd=directory,
         env=os.environ,

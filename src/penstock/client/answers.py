@@ -35,6 +35,8 @@ class Found(Generic[T_co]):
     """Everything before these offsets is in the answer."""
     stale_seconds: float | None = None
     """How old the answer may be, at most; None: not known."""
+    stale: bool = False
+    """Whether a standby gave it, because the owner of the key is away."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,7 @@ class _Answer(msgspec.Struct):
     value: msgspec.Raw = msgspec.Raw(b"null")
     positions: dict[str, dict[int, int]] = {}
     stale_seconds: float | None = None
+    stale: bool = False
     code: str = ""
 
 
@@ -45,6 +46,7 @@ class _Page(msgspec.Struct):
     next: str | None
     positions: dict[str, dict[int, int]]
     stale_seconds: float | None
+    stale: bool = False
 
 
 _ANSWER = msgspec.json.Decoder(_Answer)
@@ -153,6 +155,7 @@ class Lookups(Asking):
             value=None if reply.status == _NOT_FOUND else read(bytes(answer.value)),
             positions=answer.positions,
             stale_seconds=answer.stale_seconds,
+            stale=answer.stale,
         )
 
     async def _pages(
@@ -168,6 +171,7 @@ class Lookups(Asking):
                     value=read(bytes(row.value)),
                     positions=positions,
                     stale_seconds=page.stale_seconds,
+                    stale=page.stale,
                 )
             if page.next is None:
                 return

@@ -38,6 +38,8 @@ class Selected(Generic[T]):
     """For each relation: everything before these offsets is in the answer."""
     stale_seconds: float | None = None
     """How old the oldest of the relations may be, at most; None: not known."""
+    stale: bool = False
+    """Whether a standby answered for some of it, because an owner is away."""
     left_out: int = 0
     """How many rows of relations could not be read."""
 
@@ -65,6 +67,7 @@ class _Answer(msgspec.Struct):
     more: bool
     stale_seconds: float | None
     relations: dict[str, _Relation]
+    stale: bool = False
 
 
 _ANSWER = msgspec.json.Decoder(_Answer)
@@ -119,6 +122,7 @@ class Queries(Asking):
             more=answer.more,
             positions={name: each.positions for name, each in answer.relations.items()},
             stale_seconds=answer.stale_seconds,
+            stale=answer.stale,
             left_out=sum(each.left_out for each in answer.relations.values()),
         )
 

@@ -122,10 +122,25 @@ class StateDoor:
 
     async def _look_up(self, question: Question) -> Answer:
         worker = self._workers.get(question.service)
-        found = None if worker is None else worker.work.assignment.reading()
-        committed = None if found is None else found.get(str(question.task))
+        if worker is None:
+            return Refused(code="state.moved", text="the service does not run here now")
+        found = worker.work.assignment.reading().get(str(question.task))
+        committed = found
+        if committed is None and question.standby:
+            committed = worker.work.disk.reading(question.task)
         if committed is None:
-            return Refused(code="state.moved", text="the task does not run here now")
+            return Refused(code="state.moved", text=_absence(worker, question.task))
+        try:
+            answer = await self._answered(committed, question)
+        except LookupError:
+            if found is None:  # the state of a table is on no changelog
+                return Refused(code="state.moved", text="the copy of the task lacks this state")
+            raise
+        if found is None and isinstance(answer, Rows):
+            return msgspec.structs.replace(answer, standby=True)
+        return answer
+
+    async def _answered(self, committed: Committed, question: Question) -> Answer:
         if question.at_least and not await _reached(committed, question):
             text = "the state is not there yet"
             return Refused(
@@ -218,9 +233,10 @@ class Freshness:
 
     def stale_seconds(self, positions: Offsets) -> float | None:
         """Return how old a state with these positions may be; None: not known."""
-        log = self._worker.log
+        log, running = self._worker.log, self._worker.work.assignment.running
         with suppress(PenstockError):
-            if all(log.at_end(at, offset) for at, offset in positions.items()):
+            # Of a partition that others have, the member knows where it ended once.
+            if all(at in running and log.at_end(at, end) for at, end in positions.items()):
                 return 0.0
         for at, ends in reversed(list(self._samples)):
             if all(ends.get(each, 0) <= offset for each, offset in positions.items()):
@@ -253,6 +269,14 @@ def encoded(value: Any) -> bytes:
         return _JSON.encode(value)
     except TypeError:
         return _JSON.encode(list(value.items()) if isinstance(value, dict) else str(value))
+
+
+def _absence(worker: Worker, task: int) -> str:
+    """Return why a task is not read here, in words."""
+    for takeover in worker.work.assignment.takeovers():
+        if takeover.task == str(task):
+            return takeover.trouble or f"its state is being restored, {takeover.restore.progress}"
+    return "the task does not run here now"
 
 
 def _task_of(question: Question) -> str:

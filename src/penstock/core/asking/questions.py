@@ -28,13 +28,17 @@ Positions = dict[str, dict[int, int]]
 
 
 class _Asking(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """What each question says; ``at_least`` is waited for, for so many seconds at most."""
+    """What each question says; ``at_least`` is waited for, for so many seconds at most.
+
+    ``standby``: whoever has a copy of the task is to answer, where its owner is away.
+    """
 
     service: str
     task: int
     state: str
     at_least: Positions = {}
     wait_seconds: float = 0.0
+    standby: bool = False
 
 
 class Get(_Asking, tag="get", frozen=True, kw_only=True, array_like=True):
@@ -85,6 +89,8 @@ class Rows(msgspec.Struct, tag="rows", frozen=True, kw_only=True, array_like=Tru
     more: bool = False
     scan: int = 0
     """The number of the scan that is held for ``More``; 0: none is."""
+    standby: bool = False
+    """Whether a standby answered, which may be behind the owner."""
 
 
 class Refused(msgspec.Struct, tag="refused", frozen=True, kw_only=True, array_like=True):

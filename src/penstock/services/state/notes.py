@@ -32,6 +32,11 @@ class Notes:
             self._held[key] = value
             self._changed.add(key)
 
+    def state(self, key: bytes, value: bytes) -> None:
+        """Write a note in any case: it says that a commit ends here."""
+        self._held[key] = value
+        self._changed.add(key)
+
     def apply(self, key: bytes, value: bytes | None) -> bool:
         """Take in a record of the changelog; return whether it is a note."""
         if key not in NOTE_KEYS:

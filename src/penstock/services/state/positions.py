@@ -16,7 +16,7 @@ from penstock.core.graph.parts import Delivery
 from penstock.errors import ConfigurationError
 from penstock.services.usererrors import LOG
 
-__all__ = ["Input", "dump_positions", "find_positions", "says_offsets_first"]
+__all__ = ["Input", "dump_positions", "find_positions", "says_offsets_first", "stated_positions"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +74,15 @@ def says_offsets_first(kept: bytes | None, topics: Iterable[str]) -> bool:
     """Return whether a note says of all these inputs that the group may be ahead of the state."""
     known = {} if kept is None else _DECODER.decode(kept).inputs
     return all(topic in known and known[topic].offsets_first for topic in topics)
+
+
+def stated_positions(kept: bytes | None, topics: Iterable[str], *, number: int) -> Offsets | None:
+    """Return how far a task had read these topics when it wrote a note; None: it says not all."""
+    known = {} if kept is None else _DECODER.decode(kept).inputs
+    wanted = list(topics)
+    if any(topic not in known for topic in wanted):
+        return None
+    return {(topic, number): known[topic].offset for topic in wanted}
 
 
 def find_positions(

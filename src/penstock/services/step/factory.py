@@ -9,6 +9,7 @@ from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Service
 from penstock.core.graph.signature import is_async
 from penstock.core.status.eventtimes import EventTimes
+from penstock.core.wiring.panes import rollup_of
 from penstock.services.state.committed import Readable
 from penstock.services.state.machine import MachineState
 from penstock.services.state.notes import Notes
@@ -20,7 +21,7 @@ from penstock.services.state.wholetables import WholeTables
 from penstock.services.step.concurrent import AsyncStep
 from penstock.services.step.operators import OperatorStep
 from penstock.services.step.outputs import Send
-from penstock.services.step.panes import PaneStep
+from penstock.services.step.panes import PaneStep, shown
 from penstock.services.step.reactions import Hold
 from penstock.services.step.retries import Retries
 from penstock.services.step.step import Clock, Step
@@ -160,7 +161,7 @@ def make_step(
 def make_copy(graph: Graph, service: Service, *, clock: Clock, shelf: "Shelf") -> ChangelogState:
     """Return what puts the changelog of a task that another worker has on a shelf."""
     if service.aggregation is not None:
-        return PaneState(shelf)
+        return PaneState(shelf, results=shown(rollup_of(service)))
     if service.operator is not None:
         return MachineState(shelf)
     changelog = graph.changelog(service).name

@@ -36,7 +36,7 @@ from penstock.services.step.tally import Tally
 if TYPE_CHECKING:
     from penstock.services.state.shelf import Shelf
 
-__all__ = ["DUE_KEYS", "PaneStep"]
+__all__ = ["DUE_KEYS", "PaneStep", "shown"]
 
 DUE_KEYS = 2_000
 """About so many keys that are due are looked at in one go; a commit may come between two."""
@@ -60,7 +60,7 @@ class PaneStep:
         self, graph: Graph, service: Service, *, clock: Clock, shelf: "Shelf | None" = None
     ) -> None:
         rollup = rollup_of(service)
-        self.states = PaneState(shelf, results=_shown(rollup))
+        self.states = PaneState(shelf, results=shown(rollup))
         self.tally = Tally()
         self.deadline = inf
         """When to leave what is due for later, by the monotonic clock."""
@@ -212,7 +212,7 @@ class PaneStep:
             refuse_changed(self._part, msgspec.json.decode(kept), now, hint=hint)
 
 
-def _shown(rollup: Rollup) -> Callable[[Any], list[Any]]:
+def shown(rollup: Rollup) -> Callable[[Any], list[Any]]:
     """Return what gives the results of a window, from what it holds, as a record has them."""
     result = rollup.combiner().result
     backs = [from_plain(measure.gives.type) for measure in rollup.measures]

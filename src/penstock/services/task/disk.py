@@ -10,13 +10,14 @@ from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Service
 from penstock.errors import TransientError
 from penstock.services.state.codec import spec_identity
-from penstock.services.step.factory import ChangelogState, make_copy
+from penstock.services.state.committed import Committed
+from penstock.services.step.factory import make_copy
 from penstock.services.task.servicelog import ServiceLog
 from penstock.services.task.task import Task
 
 if TYPE_CHECKING:
     from penstock.services.state.shelf import Shelf
-    from penstock.services.task.standby import Standby
+    from penstock.services.task.standby import Copied, Standby
 
 __all__ = ["Disk"]
 
@@ -92,14 +93,20 @@ class Disk:
             if not task.dirty:
                 task.restored(self._changelog.name, end, complete=True)
 
-    def _copy(self, number: int) -> "tuple[Shelf, ChangelogState] | None":
+    def reading(self, number: int) -> Committed | None:
+        """Return what is read of the copy of a task that another has; None: there is none."""
+        return None if self._standby is None else self._standby.reading(number)
+
+    def _copy(self, number: int) -> "Copied | None":
         """Open the copy of a task, and what takes its changelog; None where another has it."""
         from penstock.services.state.shelf import open_copy
+        from penstock.services.task.standby import Copied
 
         shelf = open_copy(self._directory / str(number), identity=self._identity())
         if shelf is None:
             return None
-        return shelf, make_copy(self._graph, self._service, clock=_now, shelf=shelf)
+        kept = make_copy(self._graph, self._service, clock=_now, shelf=shelf)
+        return Copied(shelf, kept, tuple(data.topic.name for data in self._service.reads))
 
     def _identity(self) -> str:
         return f"{self._log.identity(self._changelog.name)}\n{self._types}"

@@ -1,19 +1,33 @@
-"""Copies of the state that other workers have: who takes a task over has it on disk already."""
+"""Copies of the state that other workers have: who takes a task over has it on disk already.
+
+A copy also answers for the task while its owner is away. What it shows is always what one commit
+left: every commit ends with a note of its positions, and the records of a commit are taken in
+together, with that note.
+"""
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from itertools import groupby
 from operator import methodcaller
+from typing import NamedTuple
 
 from penstock.backbone.client.logrecord import RawRecord
 from penstock.errors import ConfigurationError, PenstockError
+from penstock.services.state.committed import Committed, Readable
+from penstock.services.state.notes import POSITIONS_KEY
+from penstock.services.state.positions import stated_positions
 from penstock.services.state.shelf import Shelf
 from penstock.services.step.factory import ChangelogState
 from penstock.services.task.servicelog import ServiceLog
 from penstock.services.usererrors import LOG
 
-__all__ = ["Standby"]
+__all__ = ["MOST_PENDING", "Copied", "Standby"]
+
+MOST_PENDING = 50_000
+"""So many changelog records of one commit wait in memory for its end; a larger commit is taken in
+as it comes, and nobody is answered from the copy meanwhile."""
 
 _AGAIN_SECONDS = 5.0
 """How long it waits after trouble: a copy that is late is only slower to take over."""
@@ -26,21 +40,84 @@ _REOPEN_SECONDS = 2.0
 worker of this host that has just lost the task closes it, one that runs it does not."""
 
 
-class _Copy:
-    """The copy of one task, and what takes its changelog."""
+class Copied(NamedTuple):
+    """The copy of one task as it was opened."""
 
-    def __init__(self, shelf: Shelf, kept: ChangelogState, *, changelog: str) -> None:
-        self.shelf = shelf
-        self.kept = kept
+    shelf: Shelf
+    kept: ChangelogState
+    """What puts the changelog on the shelf."""
+    topics: tuple[str, ...] = ()
+    """The inputs whose positions an answer from it has to say."""
+
+
+class _Copy:
+    """The copy of one task: takes its changelog commit by commit, and is read between them."""
+
+    def __init__(self, copied: Copied, *, changelog: str, number: int) -> None:
+        self.shelf, self.kept, self._topics = copied
+        self.reading = Committed(_logged(self.kept), clock=_now, shelf=self.shelf)
         self._changelog = changelog
+        self._number = number
+        self._pending: list[RawRecord] = []
+        self._following = False
 
     @property
     def position(self) -> int | None:
         """Return where its changelog is to be read on; None: from the start."""
         return self.shelf.positions.get(self._changelog)
 
-    def take(self, records: list[RawRecord]) -> None:
-        """Take in records of the changelog; ConfigurationError: they are of other types."""
+    def catch_up(self) -> None:
+        """Hear that records of the past come: compaction has left no commit of them whole."""
+        self.reading.close()
+        self._pending.clear()
+        self._following = False
+
+    def caught_up(self, end: int) -> None:
+        """Hear that everything was taken in up to an offset at which a commit ended."""
+        self._following = True
+        self.shelf.write([], positions={self._changelog: end})
+        self._show(self.shelf.get(POSITIONS_KEY), lambda: None)
+
+    def take(self, records: list[RawRecord]) -> int:
+        """Take in records of the changelog; return how many: those of whole commits.
+
+        ConfigurationError: they are of other types.
+        """
+        if not self._following:
+            self._save(records)
+            return len(records)
+        pending = self._pending = [*self._pending, *records]
+        ends = (at for at, raw in enumerate(reversed(pending)) if raw.key() == POSITIONS_KEY)
+        open_ = next(ends, len(pending))
+        whole, self._pending = pending[: len(pending) - open_], pending[len(pending) - open_ :]
+        if whole:
+            self._show(whole[-1].value(), lambda: self._save(whole))
+        if len(self._pending) > MOST_PENDING:
+            over, self._pending = self._pending, []
+            self.reading.close()
+            self._save(over)
+            return len(whole) + len(over)
+        return len(whole)
+
+    def close(self) -> None:
+        """Let go of the shelf; whoever reads it is told."""
+        self.reading.close()
+        self.shelf.close()
+
+    def _show(self, note: bytes | None, write: Callable[[], None]) -> None:
+        """Write what a commit left, and show it with the positions that it stands for."""
+        found = stated_positions(note, self._topics, number=self._number)
+        if found:
+            try:
+                self.reading.settle(found, write)
+            except BaseException:
+                self.reading.close()
+                raise
+        else:
+            self.reading.close()
+            write()
+
+    def _save(self, records: list[RawRecord]) -> None:
         for raw in records:
             self.kept.apply(raw.key() or b"", raw.value())
         self.kept.restored({self._changelog: (records[-1].offset() or 0) + 1})
@@ -59,7 +136,7 @@ class Standby:
         log: ServiceLog,
         changelog: str,
         *,
-        open_copy: Callable[[int], tuple[Shelf, ChangelogState] | None],
+        open_copy: Callable[[int], Copied | None],
     ) -> None:
         self.records = 0
         """How many records of changelogs were read."""
@@ -81,6 +158,11 @@ class Standby:
     def copies(self) -> int:
         """How many tasks are followed."""
         return len(self._copies)
+
+    def reading(self, number: int) -> Committed | None:
+        """Return what is read of the copy of a task; None: there is none. Any thread may ask."""
+        copy = self._copies.get(number)
+        return None if copy is None or copy.reading.positions is None else copy.reading
 
     def keep(self, numbers: Iterable[int]) -> None:
         """Follow these tasks and no others, from now on. To be called every now and then."""
@@ -148,11 +230,11 @@ class Standby:
                 continue
             if opened is not None:
                 with self._changed:
-                    self._copies[number] = _Copy(*opened, changelog=self._changelog)
+                    self._copies[number] = _Copy(opened, changelog=self._changelog, number=number)
 
     def _drop(self, numbers: Iterable[int]) -> None:
         for number in list(numbers):
-            self._copies[number].shelf.close()
+            self._copies[number].close()
             with self._changed:
                 del self._copies[number]
                 self._changed.notify_all()
@@ -166,6 +248,7 @@ class Standby:
         for number, copy in self._copies.items():
             low, high = ends[number]
             shelf = copy.shelf
+            copy.catch_up()
             if (at := shelf.positions.get(name)) is not None and (
                 shelf.stale or not low <= at <= high
             ):
@@ -177,7 +260,7 @@ class Standby:
             return
         for number, copy in self._copies.items():
             copy.shelf.confirm(asked_at)
-            copy.shelf.write([], positions={name: ends[number][1]})
+            copy.caught_up(ends[number][1])
         self._read(None)
 
     def _read(self, ends: dict[int, int] | None) -> None:
@@ -197,12 +280,21 @@ class Standby:
             self._interrupt.set()
             return False
         try:
-            copy.take(records)
+            self.records += copy.take(records)
         except ConfigurationError as error:
             LOG.warning("no standby copy of task %s: %s", number, error)
             self._refused.add(number)
+            copy.catch_up()
             copy.shelf.clear()
             self._interrupt.set()
             return False
-        self.records += len(records)
         return True
+
+
+def _logged(kept: ChangelogState) -> Mapping[str, Readable]:
+    """Return the states that are on the changelog; those of tables are on their own topics."""
+    return {} if kept.tables else kept.readable
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -369,7 +369,7 @@ class Task:
                     delivery=self._promise,
                     former=notes.get(POSITIONS_KEY),
                 )
-                notes.put(POSITIONS_KEY, note)
+                notes.state(POSITIONS_KEY, note)
             for key, value in self.step.states.changes():
                 keep(self._changelog, key=key, value=value, partition=self.number)
             self._end = self._delivery.commit(self._moved or self.positions)

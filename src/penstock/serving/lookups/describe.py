@@ -83,6 +83,7 @@ def _state_paths(service: Service) -> dict[str, Any]:
 _ABOUT = {
     "positions": {"type": "object"},
     "stale_seconds": {"type": ["number", "null"]},
+    "stale": {"const": True, "description": "a standby answered: the owner is away"},
 }
 
 

@@ -129,10 +129,12 @@ class LookupRoutes:
                 key=key,
                 at_least=fresh.at_least,
                 wait_seconds=fresh.wait_seconds,
+                standby=True,
             ),
+            max_stale=fresh.max_stale_seconds,
         )
         fresh.require(found.stale_seconds)
-        about = {"positions": lists(found.positions), "stale_seconds": found.stale_seconds}
+        about = _about(found.positions, found.stale_seconds, standby=found.standby)
         if not found.rows:
             raise _missing("value.missing", f"{state} has no value of this key", about)
         return _json({"key": text_of_key(key), "value": msgspec.Raw(found.rows[0][1]), **about})
@@ -156,7 +158,7 @@ class LookupRoutes:
         fresh.require(stale)
         listed = [{"key": text_of_key(key), "value": msgspec.Raw(value)} for key, value in rows]
         following = None if last is None else mark_of(last)
-        about = {"positions": lists(positions), "stale_seconds": stale}
+        about = _about(positions, stale, standby=any(found.standby for found in several))
         return _json({"rows": listed, "next": following, **about})
 
     def _scan(
@@ -173,8 +175,9 @@ class LookupRoutes:
             size=self._settings.answer_bytes,
             at_least=fresh.at_least,
             wait_seconds=fresh.wait_seconds,
+            standby=True,
         )
-        return self._owners.ask(service, question)
+        return self._owners.ask(service, question, max_stale=fresh.max_stale_seconds)
 
     def _table(self, request: Request) -> tuple[Table[Any], TableView]:
         name = request.path_params["name"]
@@ -250,6 +253,12 @@ def merged(
 def _key(request: Request) -> bytes:
     key: str = request.path_params["key"]
     return key.encode("utf-8", "surrogateescape")
+
+
+def _about(positions: Positions, stale: float | None, *, standby: bool) -> dict[str, Any]:
+    """Return what an answer says of itself; ``stale``: a standby gave it."""
+    found: dict[str, Any] = {"positions": lists(positions), "stale_seconds": stale}
+    return {**found, "stale": True} if standby else found
 
 
 def _missing(code: str, text: str, about: dict[str, Any]) -> Problem:

@@ -37,6 +37,9 @@ class Wanted:
     access: Access
     at_least: Positions = field(default_factory=dict)
     wait_seconds: float = 0.0
+    max_stale_seconds: float | None = None
+    standby: bool = False
+    """Whether a standby may answer for a task whose owner is away."""
 
 
 @dataclass(slots=True, eq=False)
@@ -46,6 +49,8 @@ class Opened:
     positions: Positions
     stale_seconds: float | None
     rows: Iterator[Any]
+    standby: bool = False
+    """Whether a standby answered for any task."""
     left_out: int = 0
     """How many rows were left out so far: they cannot be read."""
     ends: list[Callable[[], Any]] = field(default_factory=list)
@@ -98,7 +103,8 @@ async def open_state(
     ages = [page.stale_seconds for _, page in pages]
     known = [age for age in ages if age is not None]
     stale = None if len(known) < len(ages) else max(known, default=0.0)
-    opened = Opened(positions, stale, iter(()), ends=[reading.end])
+    standby = any(page.standby for _, page in pages)
+    opened = Opened(positions, stale, iter(()), standby=standby, ends=[reading.end])
     read = _as_is if raw else relation.shape.rows
     opened.rows = _read(opened, reading.rows(), read)
     return opened
@@ -141,7 +147,11 @@ class _StateReading:
             self._tasks = list(by_task)
             questions += [self._pick(task, some) for task, some in by_task.items()]
         found = await asyncio.gather(
-            *(self._owners.ask_where(service, each) for each in questions), return_exceptions=True
+            *(
+                self._owners.ask_where(service, each, max_stale=self._wanted.max_stale_seconds)
+                for each in questions
+            ),
+            return_exceptions=True,
         )
         self._pages = [each if isinstance(each, tuple) else ("", _NOTHING) for each in found]
         for each in found:
@@ -195,7 +205,13 @@ class _StateReading:
     def _next(self, task: int, page: Rows, *, rows: int) -> More:
         service, state = self._relation.service.name, self._relation.state
         return More(
-            service=service, task=task, state=state, scan=page.scan, rows=rows, size=_MOST_BYTES
+            service=service,
+            task=task,
+            state=state,
+            scan=page.scan,
+            rows=rows,
+            size=_MOST_BYTES,
+            standby=page.standby,
         )
 
     def _scan(self, task: int, size: int) -> Scan:
@@ -219,6 +235,7 @@ class _StateReading:
             "state": self._relation.state,
             "at_least": self._wanted.at_least,
             "wait_seconds": self._wanted.wait_seconds,
+            "standby": self._wanted.standby,
         }
 
 

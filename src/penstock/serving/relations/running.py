@@ -34,12 +34,17 @@ __all__ = ["About", "Asked", "Found", "Queries"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A query, and how fresh its answer has to be; ``require`` raises where it is too old."""
+    """A query, and how fresh its answer has to be; ``require`` raises where it is too old.
+
+    ``standby``: standbys may answer for tasks whose owner is away.
+    """
 
     plan: Plan
     at_least: Positions
     wait_seconds: float
     require: Callable[[float | None], None]
+    max_stale_seconds: float | None = None
+    standby: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +54,8 @@ class About:
     positions: Positions
     stale_seconds: float | None
     left_out: int
+    standby: bool = False
+    """Whether a standby answered for some of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +176,8 @@ class Queries:
             access=access_of(relation.keyed, keep),
             at_least=at_least,
             wait_seconds=asked.wait_seconds,
+            max_stale_seconds=asked.max_stale_seconds,
+            standby=asked.standby,
         )
         match relation:
             case TableRelation():
@@ -217,6 +226,7 @@ def _about(opened: Opened) -> About:
         positions=opened.positions,
         stale_seconds=opened.stale_seconds,
         left_out=opened.left_out,
+        standby=opened.standby,
     )
 
 

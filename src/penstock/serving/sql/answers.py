@@ -47,15 +47,21 @@ def about(found: Found) -> dict[str, Any]:
         "columns": [{"name": column.name, "type": str(column.type)} for column in found.columns],
         "more": found.more,
         "stale_seconds": found.stale_seconds,
+        **_stale(any(each.standby for each in found.relations.values())),
         "relations": {
             name: {
                 "positions": lists(each.positions),
                 "stale_seconds": each.stale_seconds,
+                **_stale(each.standby),
                 "left_out": each.left_out,
             }
             for name, each in found.relations.items()
         },
     }
+
+
+def _stale(standby: bool) -> dict[str, Any]:
+    return {"stale": True} if standby else {}
 
 
 def row_objects(found: Found) -> list[dict[str, Any]]:

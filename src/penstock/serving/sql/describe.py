@@ -90,6 +90,7 @@ def _answer() -> dict[str, Any]:
             "columns": {"type": "array", "items": {"type": "object"}},
             "more": {"type": "boolean"},
             "stale_seconds": {"type": ["number", "null"]},
+            "stale": {"const": True, "description": "a standby answered: an owner is away"},
             "relations": {"type": "object"},
         },
         "required": ["rows", "columns", "more", "stale_seconds", "relations"],

@@ -110,6 +110,8 @@ class SqlRoutes:
             at_least=fresh.at_least,
             wait_seconds=fresh.wait_seconds,
             require=fresh.require,
+            max_stale_seconds=fresh.max_stale_seconds,
+            standby=True,
         )
         found = await _unless_gone(request, self._queries, asked)
         return form(found)
