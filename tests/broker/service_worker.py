@@ -100,12 +100,6 @@ class WordCount:
             total.set(total.get(0) + word.weight)
             return Count(word.word, total.get(0))
 
-        once = self.words.deduplicate(by="weight", within="1h")
-        self.once = self.app.stream(f"{name}.once", once, on="services")
-        by_weight = self.words.repartition(by="weight")
-        self.by_weight = self.app.stream(
-            f"{name}.by-weight", by_weight, on="services", partitions=3
-        )
         self.split, self.count, self.remind, self.ask = split, count, Remind, ask
 
     @property

@@ -1,18 +1,21 @@
 """Operators and broadcast tables on a real broker: killed, restarted, waited for."""
 
+import runpy
+from pathlib import Path
 from types import SimpleNamespace
 
 import msgspec
-import pytest
 
 from penstock import App, by_event_time, record
 from penstock.backbone.log.producer import Producer
 from penstock.backbone.log.reader import LogReader
 from penstock.backbone.topics.topics import Topics
-from penstock.core.partitioner import partition_of
 from penstock.tables import Rows, broadcast
 
 from . import service_worker as kit
+
+SCENARIOS = Path(__file__).parents[1] / "chaos" / "operatorscenarios.py"
+chaos = SimpleNamespace(**runpy.run_path(str(SCENARIOS)))
 
 
 @record(key="key", time="at")
@@ -21,54 +24,12 @@ class Event:
     at: int
 
 
-def send_numbered(kafka, app, numbers):
-    """Send words that are told apart by their weights; several of them come again."""
-    with Producer(kafka) as producer:
-        for number in numbers:
-            word = f"w{number % 50}"
-            value = b'{"word":"%s","weight":%d}' % (word.encode(), number)
-            producer.send(app.words.topic.name, key=word.encode(), value=value)
-
-
-def weights(kafka, topic):
-    return [msgspec.json.decode(raw.value)["weight"] for raw in LogReader(kafka).read(topic)]
-
-
-@pytest.mark.parametrize("state", ["memory", "disk"])
-def test_a_deduplication_killed_in_the_middle_lets_each_record_through_once(
-    kafka, topic, tmp_path, state
+def test_all_operators_and_actors_killed_again_and_again_tell_what_they_tell_in_the_driver(
+    kafka, topic, tmp_path
 ):
-    app = kit.declared(topic.name("app"), kafka)
-    out, part = app.once.topic.name, f"{app.once.name}.filling"
-    options = {"state_dir": tmp_path} if state == "disk" else {}
-    send_numbered(kafka, app, [*range(4_000), *range(2_000)])
-    with kit.InProcess(kafka, app, part, **options) as worker:
-        kit.eventually(lambda: kit.committed_records(kafka, out) > 500, what="some let through")
-        worker.kill()
-    send_numbered(kafka, app, [*range(3_000), *range(4_000, 5_000)])
-    with kit.InProcess(kafka, app, part, **options) as worker:
-        kit.eventually(lambda: kit.committed_records(kafka, out) > 4_500, what="nearly all")
-        kit.eventually(lambda: len(weights(kafka, out)) >= 5_000, what="all let through")
-        assert worker.terminate() == 0
-    assert sorted(weights(kafka, out)) == list(range(5_000))
-    assert worker.reports[-1].counts.balanced
-
-
-def test_a_repartitioning_killed_in_the_middle_writes_each_record_once(kafka, topic):
-    app = kit.declared(topic.name("app"), kafka)
-    out, part = app.by_weight.topic.name, f"{app.by_weight.name}.filling"
-    send_numbered(kafka, app, range(6_000))
-    with kit.InProcess(kafka, app, part) as worker:
-        kit.eventually(lambda: kit.committed_records(kafka, out) > 500, what="some written")
-        worker.kill()
-    with kit.InProcess(kafka, app, part) as worker:
-        kit.eventually(lambda: kit.committed_records(kafka, out) >= 6_000, what="nearly all")
-        kit.eventually(lambda: len(weights(kafka, out)) >= 6_000, what="all written")
-        assert worker.terminate() == 0
-    assert sorted(weights(kafka, out)) == list(range(6_000))
-    read = list(LogReader(kafka).read(out))
-    assert all(partition_of(raw.key or b"", 3) == raw.partition for raw in read)
-    assert worker.reports[-1].counts.balanced
+    killed = chaos.Killed(kafka, topic.name("app"), 3, number=3_000)
+    killed.play(kills=3, directory=str(tmp_path))
+    assert killed.wrong(killed.expected()) == [], killed.deaths
 
 
 def test_rows_of_a_broadcast_table_are_whole_before_the_first_record_and_follow_it(kafka, topic):

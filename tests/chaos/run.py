@@ -23,6 +23,7 @@ KITS = [
         "equivalencescenarios.py",
         "valuescenarios.py",
         "windowscenarios.py",
+        "operatorscenarios.py",
     )
 ]
 BY_NAME = {name: kit for kit in KITS for name in kit.SCENARIOS}

@@ -16,6 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
 from penstock.backbone.client.logrecord import Offsets, Partition, RawRecord
+from penstock.core.graph.data import Table
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Service
 from penstock.core.graph.signature import is_async
@@ -192,6 +193,7 @@ class Task:
                 self.positions,
                 times_of(self._service),
                 waits=self._service.time_order // MICROSECOND,
+                tables={d.topic.name for d in self._service.reads if isinstance(d, Table)},
                 drained=self._drained,
             )
         self.reading.settle(self.positions, lambda: None)

@@ -22,12 +22,11 @@ def seconds(raw):
 
 
 class Bench:
-    def __init__(self, *, waits=0):
+    def __init__(self, *, waits=0, tables=()):
         self.ended = {A: True, B: True}
         times = {"a": seconds, "b": seconds}
-        self.order = TimeOrder(
-            {A: 0, B: 0}, times, waits=waits, drained=lambda at, _: self.ended[at]
-        )
+        drained = lambda at, _: self.ended[at]  # noqa: E731
+        self.order = TimeOrder({A: 0, B: 0}, times, waits=waits, tables=tables, drained=drained)
 
     def put(self, partition, *times):
         start = self.order.next_offset(partition)
@@ -46,6 +45,13 @@ def test_the_earliest_comes_first_and_of_equal_times_the_same_one():
     bench.put(B, 1, 2, 5)
     bench.put(A, 1, 3, 4)
     assert bench.taken() == [("a", 1), ("b", 1), ("b", 2), ("a", 3), ("a", 4), ("b", 5)]
+
+
+def test_of_equal_times_the_rows_of_a_table_come_first_whatever_its_name():
+    bench = Bench(tables={"b"})
+    bench.put(A, 1, 1, 3)
+    bench.put(B, 1, 1, 2)
+    assert bench.taken() == [("b", 1), ("b", 1), ("a", 1), ("a", 1), ("b", 2), ("a", 3)]
 
 
 def test_a_partition_whose_records_are_on_their_way_is_waited_for_with_a_bound():
