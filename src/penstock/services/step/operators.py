@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from math import inf
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -29,7 +29,7 @@ from penstock.core.rollup.declaration import refuse_changed
 from penstock.core.status.eventtimes import EventTimes
 from penstock.core.wiring.operators import input_numbers, plan_of, written_by
 from penstock.core.wiring.results import Results, result_destination
-from penstock.errors import DataError
+from penstock.errors import ConfigurationError, DataError
 from penstock.services.state.machine import MachineState
 from penstock.services.state.wholetables import WholeTables
 from penstock.services.step.deadletters import DeadLetters
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from penstock.services.state.shelf import Shelf
 
 __all__ = ["DECLARATION", "DUE_KEYS", "OperatorStep"]
+
+T = TypeVar("T")
 
 DUE_KEYS = 2_000
 """About so many keys that are due are looked at in one go; a commit may come between two."""
@@ -133,7 +135,9 @@ class OperatorStep:
         self._number = number
         if self._plan.stateful:
             self._refuse_another()
-        self._machine = self._plan.machine(self.states, self._record, broadcasts=self._broadcasts)
+        self._machine = self._asked(
+            self._plan.machine, self.states, self._record, broadcasts=self._broadcasts
+        )
         self.states.machine = self._machine
         self._see_times(self._machine)
 
@@ -204,9 +208,9 @@ class OperatorStep:
             return True
         event_time, self._advanced_to = self._advanced_to, None
         clock = micros(self._clock())
-        self._send(
-            self._running().advance(clock=clock, event_time=event_time, limit=DUE_KEYS), send
-        )
+        advance = self._running().advance
+        given = self._asked(advance, clock=clock, event_time=event_time, limit=DUE_KEYS)
+        self._send(given, send)
         self._give_due(send)
         return True
 
@@ -238,7 +242,8 @@ class OperatorStep:
 
         ``times`` says for how many inputs each of them came.
         """
-        given = self._running().take(came, clock=micros(self._clock()), limit=DUE_KEYS)
+        clock = micros(self._clock())
+        given = self._asked(self._running().take, came, clock=clock, limit=DUE_KEYS)
         source = self._source(came[0])
         self._send(given, send, raws=(came, raws), source=source)
         dead = len({self._place(each.arrival) for each in given.refused})
@@ -260,7 +265,7 @@ class OperatorStep:
         """Give what is due, a slice at least; return whether all of it was given in time."""
         machine = self._running()
         while machine.pending:
-            self._send(machine.more(DUE_KEYS), send)
+            self._send(self._asked(machine.more, DUE_KEYS), send)
             if monotonic() >= self.deadline:
                 break
         return not machine.pending
@@ -312,6 +317,20 @@ class OperatorStep:
         if machine.newest is not None:
             reached = machine.watermark if machine.watermark > BEGINNING else None
             self._times = EventTimes.of_micros(reached, machine.newest)
+
+    def _asked(self, call: Callable[..., T], *arguments: Any, **options: Any) -> T:
+        """Call the machine; ConfigurationError where it cannot read what is in its state."""
+        try:
+            return call(*arguments, **options)
+        except msgspec.MsgspecError as error:  # records were decoded before, it is no record's
+            raise ConfigurationError(
+                f"{self._part}: what the {self._kind} keeps does not fit the types of its inputs, "
+                "which have changed",
+                code="state.unreadable",
+                detail=str(error),
+                hint="give the inputs their types back; "
+                "or give it a new name: its results are then computed anew from the log",
+            ) from error
 
     def _running(self) -> Machine:
         if self._machine is None:
