@@ -102,6 +102,7 @@ def test_the_application_on_the_front_page_runs_and_has_no_problems(module):
             "joins",
             "lake",
             "life-cycles",
+            "lookups",
             "panes",
             "patterns",
             "postgres",

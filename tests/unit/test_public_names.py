@@ -24,9 +24,9 @@ PUBLIC = {
     "penstock.client": "Client ClientLimits Found LiveChange LiveEvent LiveList LiveResult RowChange "
     "Selected Sent SyncClient Ticket",
     "penstock.connectors": (
-        "AWAY CONNECTORS WHOLE AttachedConnector BatchLimits Captured Feed Item LiveConnector Position"
-        " PositionedConnector Reading Row RowsRefusedError Telling Trying Writer WritingConnector csv_files files_in http_poll json_files keyboard"
-        " parquet_files postgres_changes postgres_rows postgres_table redis_channel redis_keys redis_stream rotated_log run_sink run_source tcp_lines text_file webhook"
+        "AWAY CONNECTORS WHOLE AttachedConnector BatchLimits Captured Feed Item LiveConnector Lookup Position"
+        " PositionedConnector Reading Row RowStore RowsRefusedError Telling Trying Writer WritingConnector csv_files files_in http_poll json_files keyboard lookup"
+        " parquet_files postgres_changes postgres_lookup postgres_rows postgres_table redis_channel redis_keys redis_lookup redis_stream rotated_log run_sink run_source tcp_lines text_file webhook"
     ),
     "penstock.jobs": "JobRun",
     "penstock.lifecycles": "lifecycle",

@@ -10,9 +10,11 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from penstock.cli.mistakes import mistake, mistakes_in
 from penstock.cli.screen.terminal import shortened
+from penstock.connectors import Lookup
 from penstock.core.app import App
 from penstock.core.graph.graph import Graph
 from penstock.core.hints import did_you_mean
@@ -44,6 +46,8 @@ class Application:
     graph: Graph
     root: Path
     reference: str
+    lookups: dict[str, Lookup[Any]]
+    """The look-ups that its module names."""
 
 
 def load_application(reference: str) -> Application:
@@ -58,7 +62,8 @@ def load_application(reference: str) -> Application:
     # What the application prints is no part of a verb's answer: a drawing, JSON, reports.
     with redirect_stdout(sys.stderr):
         module = _imported(target)
-    return Application(_chosen(module, target).graph, target.root, reference)
+    lookups = {name: value for name, value in vars(module).items() if isinstance(value, Lookup)}
+    return Application(_chosen(module, target).graph, target.root, reference, lookups)
 
 
 def find_target(reference: str) -> Target:

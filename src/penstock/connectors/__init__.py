@@ -1,5 +1,7 @@
 """Connectors: sources bring data of outside systems onto streams, sinks write streams to them.
 
+Look-ups ask outside systems for rows while records are handled.
+
 ================  ========================================================================
 files             sources: a file, a rotated log, a directory; sinks: JSON lines, CSV, Parquet
 tcp               a source: lines over TCP, from many senders
@@ -8,6 +10,7 @@ keyboard          a source: lines that a person types
 postgres          a sink: rows of tables of PostgreSQL; a source: their changes; exactly once
 captured          what a source says of a row that has changed
 connector         what a connector implements: live or positioned sources, sinks
+lookup            rows of outside stores that services ask for, kept for a while
 lines, ratelimit  bytes cut into lines; the length of each and their speed are bounded
 redis             sinks: keys and channels of Redis; a source: its streams; exactly once
 options, secret   options as people write them, and secrets by reference
@@ -47,10 +50,14 @@ from penstock.connectors.files.textfile import text_file
 from penstock.connectors.http.poll import http_poll
 from penstock.connectors.http.webhook import webhook
 from penstock.connectors.keyboard import keyboard
+from penstock.connectors.lookup.definition import Lookup, lookup
+from penstock.connectors.lookup.store import RowStore
 from penstock.connectors.postgres.changes import postgres_changes
+from penstock.connectors.postgres.lookup import postgres_lookup
 from penstock.connectors.postgres.rowsource import postgres_rows
 from penstock.connectors.postgres.table import postgres_table
 from penstock.connectors.redis.keys import redis_channel, redis_keys
+from penstock.connectors.redis.lookup import redis_lookup
 from penstock.connectors.redis.stream import redis_stream
 from penstock.connectors.run import run_sink, run_source
 from penstock.connectors.tcp import tcp_lines
@@ -65,10 +72,12 @@ CONNECTORS = {
         keyboard,
         parquet_files,
         postgres_changes,
+        postgres_lookup,
         postgres_rows,
         postgres_table,
         redis_channel,
         redis_keys,
+        redis_lookup,
         redis_stream,
         rotated_log,
         tcp_lines,
@@ -88,10 +97,12 @@ __all__ = [
     "Feed",
     "Item",
     "LiveConnector",
+    "Lookup",
     "Position",
     "PositionedConnector",
     "Reading",
     "Row",
+    "RowStore",
     "RowsRefusedError",
     "Telling",
     "Trying",
@@ -102,12 +113,15 @@ __all__ = [
     "http_poll",
     "json_files",
     "keyboard",
+    "lookup",
     "parquet_files",
     "postgres_changes",
+    "postgres_lookup",
     "postgres_rows",
     "postgres_table",
     "redis_channel",
     "redis_keys",
+    "redis_lookup",
     "redis_stream",
     "rotated_log",
     "run_sink",

@@ -20,7 +20,7 @@ __all__ = ["GROUP", "Entry", "Option", "entries", "entry_of", "read_entry"]
 GROUP = "penstock.connectors"
 """The group of entry points that other packages offer connectors in."""
 
-Direction = Literal["source", "sink", "connector"]
+Direction = Literal["source", "sink", "look-up", "connector"]
 _ARGUMENT = re.compile(r"^    (\w+): (.*)$")
 _PROMISES = {
     "exactly_once": "exactly once",
@@ -113,6 +113,8 @@ def _made(make: Callable[..., Any]) -> Any:
 
 
 def _promise(made: Any) -> tuple[Direction, str]:
+    if getattr(made, "direction", None) == "look-up":
+        return "look-up", "rows as they were when they were asked for"
     if callable(getattr(made, "splits", None)) or callable(getattr(made, "attach", None)):
         return "source", "exactly once"
     if callable(getattr(made, "run", None)):

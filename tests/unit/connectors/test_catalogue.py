@@ -12,7 +12,7 @@ from penstock.errors import ConfigurationError
 @pytest.mark.parametrize("name", CONNECTORS)
 def test_every_option_of_every_connector_has_a_type_and_a_meaning(name):
     entry = entry_of(name, entries(CONNECTORS))
-    assert entry.direction in ("source", "sink")
+    assert entry.direction in ("source", "sink", "look-up")
     assert entry.promise not in ("?", "see its page")
     assert entry.summary.endswith(".")
     for option in entry.options:

@@ -8,6 +8,7 @@ from penstock.cli.arguments import add_app, add_json, command
 from penstock.cli.load import load_application
 from penstock.cli.screen.terminal import problem_text, shortened
 from penstock.cli.session import Session
+from penstock.connectors import Lookup
 from penstock.core.drawing.text import counted
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import ON_SPARK
@@ -26,15 +27,17 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--online",
         action="store_true",
-        help="also try the connection of each source and sink, and say what is wrong",
+        help="also try the connection of each source, sink and look-up, and say what is wrong",
     )
     command(parser, _check)
 
 
 def _check(session: Session) -> int:
     graph: Graph | None = None
+    lookups: dict[str, Lookup[Any]] = {}
     try:
-        graph = load_application(session.arguments.app).graph
+        loaded = load_application(session.arguments.app)
+        graph, lookups = loaded.graph, loaded.lookups
         problems = [*check(graph), *page_problems(graph), *_without_spark(graph)]
     except DefinitionError as error:
         problems = list(error.problems)
@@ -42,7 +45,7 @@ def _check(session: Session) -> int:
     terminal = session.terminal
     tried: dict[str, str] = {}
     if session.arguments.online and graph is not None and not problems:
-        tried, problems = try_connections(graph)
+        tried, problems = try_connections(graph, lookups)
     if session.arguments.json:
         app = graph.app if graph else None
         found = [_as_json(problem) for problem in problems]

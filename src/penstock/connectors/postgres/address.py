@@ -14,7 +14,7 @@ from penstock.core.settings.masking import without_secrets
 from penstock.errors import ConfigurationError, PenstockError, TransientError
 
 if TYPE_CHECKING:
-    from psycopg import Connection, Error
+    from psycopg import AsyncConnection, Connection, Error
 
 __all__ = ["Address", "client", "explain", "explained", "read_address"]
 
@@ -38,20 +38,34 @@ class Address:
     def connect(self, name: str, **given: Any) -> "Connection[Any]":
         """Return a connection, of which the server knows the name; each statement commits."""
         psycopg = client()
-        conninfo = self.given.read() if isinstance(self.given, Reference) else self.given
+        conninfo, settings = self._settings(name)
+        with explained():
+            made: Connection[Any] = psycopg.connect(
+                conninfo, autocommit=True, **{**settings, **given}
+            )
+        return made
+
+    async def connect_async(self, name: str) -> "AsyncConnection[Any]":
+        """Return a connection as :meth:`connect` does, for an event loop."""
+        psycopg = client()
+        conninfo, settings = self._settings(name)
+        with explained():
+            made: AsyncConnection[Any] = await psycopg.AsyncConnection.connect(
+                conninfo, autocommit=True, **settings
+            )
+        return made
+
+    def _settings(self, name: str) -> tuple[str, dict[str, Any]]:
         milliseconds = round(self.timeout.total_seconds() * 1000)
         settings: dict[str, Any] = {
             "application_name": name[:63],
             "connect_timeout": _CONNECT_SECONDS,
             "tcp_user_timeout": _SILENCE_MILLISECONDS,
             "options": f"-c statement_timeout={milliseconds} -c datestyle=ISO -c timezone=UTC",
-            **given,
         }
         if self.password is not None:
             settings["password"] = self.password.read()
-        with explained():
-            made: Connection[Any] = psycopg.connect(conninfo, autocommit=True, **settings)
-        return made
+        return (self.given.read() if isinstance(self.given, Reference) else self.given), settings
 
 
 def read_address(

@@ -33,9 +33,12 @@ _PLAIN = ("uuid", "inet", "cidr", "interval", "time", "timetz")
 _TEXTS = ("text", "varchar")
 
 
-def use_plain_values(connection: "Connection[Any]") -> None:
+def use_plain_values(adapters: "AdaptersMap") -> None:
     """Let rows of a connection have values that records can hold."""
-    _adapt(connection.adapters)
+    text, in_utc = _loaders()
+    for name in _PLAIN:
+        adapters.register_loader(name, text)
+    adapters.register_loader("timestamp", in_utc)
 
 
 @cache
@@ -52,13 +55,6 @@ def _loaders() -> tuple[type, type]:
 
     del psycopg
     return TextLoader, InUtc
-
-
-def _adapt(adapters: "AdaptersMap") -> None:
-    text, in_utc = _loaders()
-    for name in _PLAIN:
-        adapters.register_loader(name, text)
-    adapters.register_loader("timestamp", in_utc)
 
 
 class Loader:

@@ -114,7 +114,7 @@ class RowsReading:
         self._writers: set[str] = set()
         self._count = 0
         with explained():
-            use_plain_values(connection)
+            use_plain_values(connection.adapters)
             kind = column_type(connection, spec.table, spec.column)
         self._texts = self._prepare(spec, kind)
         self._name = client().sql.Identifier(*spec.table).as_string()

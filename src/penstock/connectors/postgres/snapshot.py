@@ -46,7 +46,7 @@ class Snapshot:
         self._connection: Connection[Any] = address.connect(f"penstock source {slot.name}")
         try:
             with explained():
-                use_plain_values(self._connection)
+                use_plain_values(self._connection.adapters)
                 self._connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 row = self._connection.execute(
                     "SELECT pg_current_snapshot()::text, pg_current_wal_insert_lsn() - '0/0'"

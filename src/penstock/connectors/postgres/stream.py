@@ -106,7 +106,7 @@ class ChangeStream:
     def _begin(self, slot: Slot) -> None:
         psycopg = client()
         sql, pq = psycopg.sql, psycopg.pq
-        use_plain_values(self._connection)
+        use_plain_values(self._connection.adapters)
         start = f"{self._after[0] >> 32:X}/{self._after[0] & 0xFFFFFFFF:X}"
         text = sql.SQL(
             "START_REPLICATION SLOT {} LOGICAL {} (proto_version '1', publication_names {})"

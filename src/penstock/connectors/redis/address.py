@@ -14,6 +14,7 @@ from penstock.errors import ConfigurationError, PenstockError, TransientError
 
 if TYPE_CHECKING:
     from redis import Redis
+    from redis.asyncio import Redis as AsyncRedis
 
 __all__ = ["Address", "client", "explained", "read_address"]
 
@@ -34,32 +35,45 @@ class Address:
     def connect(self, name: str) -> "Redis":
         """Return a connection that the server has answered on."""
         redis = client()
-        from redis.backoff import NoBackoff
-        from redis.retry import Retry
-
-        url = self.given.read() if isinstance(self.given, Reference) else self.given
-        seconds = self.timeout.total_seconds()
-        more: dict[str, Any] = {}
-        if self.password is not None:
-            more["password"] = self.password.read()
         with explained():
-            try:
-                made: Redis = redis.Redis.from_url(
-                    url,
-                    socket_timeout=seconds,
-                    socket_connect_timeout=seconds,
-                    client_name="".join(each if each.isalnum() else "-" for each in name),
-                    retry=Retry(NoBackoff(), 0),  # the sink or source is tried again as a whole
-                    **more,
-                )
-            except ValueError as error:
-                raise _wrong_address(str(error)) from error
+            from redis.retry import Retry
+
+            made: Redis = self._made(redis.Redis, name, Retry)
             try:
                 made.ping()
             except BaseException:
                 made.close()
                 raise
         return made
+
+    async def connect_async(self, name: str) -> "AsyncRedis":
+        """Return a connection for an event loop; its first command opens it."""
+        client()
+        from redis import asyncio
+        from redis.asyncio.retry import Retry
+
+        with explained():
+            made: AsyncRedis = self._made(asyncio.Redis, name, Retry, single_connection_client=True)
+        return made
+
+    def _made(self, kind: Any, name: str, retry: Any, **more: Any) -> Any:
+        from redis.backoff import NoBackoff
+
+        url = self.given.read() if isinstance(self.given, Reference) else self.given
+        seconds = self.timeout.total_seconds()
+        if self.password is not None:
+            more["password"] = self.password.read()
+        try:
+            return kind.from_url(
+                url,
+                socket_timeout=seconds,
+                socket_connect_timeout=seconds,
+                client_name="".join(each if each.isalnum() else "-" for each in name),
+                retry=retry(NoBackoff(), 0),  # whoever asks tries again as a whole
+                **more,
+            )
+        except ValueError as error:
+            raise _wrong_address(str(error)) from error
 
 
 def read_address(

@@ -2,7 +2,7 @@
 
 APP = """
 from penstock import App, record
-from penstock.connectors import json_files, postgres_table
+from penstock.connectors import json_files, lookup, postgres_table
 from penstock.errors import ConfigurationError
 
 app = App("shop")
@@ -31,6 +31,15 @@ class Silent:
     def open(self, sink):
         raise AssertionError("nobody opens it")
 
+class Nothing:
+    async def fetch(self, keys):
+        return [None for _ in keys]
+    async def close(self): ...
+
+async def connect():
+    return Nothing()
+
+known = lookup(connect, record=Small)
 small = app.stream("small", Small)
 app.sink("well", Tried(), reads=small)
 app.sink("files", json_files("out"), reads=small)
@@ -41,6 +50,10 @@ app.sink("refused", Tried(ConfigurationError("no such user", code="test.no", hin
 app.sink("raising", Tried(KeyError("x")), reads=small)
 nobody = "postgresql://penstock@127.0.0.1:1/shop"
 app.sink("away", postgres_table("t", address=nobody), reads=small)
+far = lookup(connect, record=Small, name="far")
+async def refuse():
+    raise ConfigurationError("no such door", code="test.door")
+shut = lookup(refuse, record=Small)
 """
 
 
@@ -51,6 +64,7 @@ def test_each_connection_is_tried_and_what_is_wrong_is_a_problem_of_its_line(pro
     assert (well.code, well.err) == (0, "")
     assert "ok: well: it answers" in well.out
     assert "ok: files: out will be made" in well.out
+    assert "ok: known: it answers: Small from a store" in well.out
     assert "ok: silent: it has no connection to try" in well.out
     (project / "broken.py").write_text(APP + BROKEN)
     assert penstock("check", "broken.py").code == 0
@@ -61,7 +75,9 @@ def test_each_connection_is_tried_and_what_is_wrong_is_a_problem_of_its_line(pro
         "test.no",
         "connector.raised",
         "connector.away",
+        "test.door",
     ]
+    assert "look-up 'shut': no such door" in str(problems)
     assert "sink 'refused': no such user" in str(problems)
     assert "PostgreSQL" in str(problems)
     assert found.json["connections"]["well"] == "it answers"
