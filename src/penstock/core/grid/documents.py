@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from penstock.core.live.order import IDENTITY
+from penstock.core.records.admission import MAX_EXPONENT
 from penstock.core.records.record import RecordType
 from penstock.errors import DataError
 
@@ -21,6 +22,8 @@ __all__ = ["DEEPEST", "decode_document", "document_reader", "encode_document", "
 DEEPEST = 100
 """How deep a document may be nested."""
 
+_LONGEST_DECIMAL = 2 * MAX_EXPONENT
+_SHOWN = 60
 _DATE, _DECIMAL, _BINARY = "$date", "$numberDecimal", "$binary"
 _PLAIN = (datetime, date, Decimal, bytes)
 
@@ -82,7 +85,7 @@ def readable(value: Any, depth: int = 0) -> Any:
             try:
                 return _READERS[name](given)
             except (ValueError, InvalidOperation):
-                raise _unreadable(f"{name} takes no {given!r}") from None
+                raise _unreadable(f"{name} takes no {given[:_SHOWN]!r}") from None
     return {name: readable(each, depth + 1) for name, each in value.items()}
 
 
@@ -120,8 +123,11 @@ def _instant(text: str) -> datetime:
 
 
 def _decimal(text: str) -> Decimal:
+    if len(text) > _LONGEST_DECIMAL:
+        raise ValueError(text)
     found = Decimal(text)
-    if not found.is_finite():
+    # One with a giant exponent would take all memory as soon as it is added up.
+    if not found.is_finite() or abs(int(found.as_tuple().exponent)) > MAX_EXPONENT:
         raise ValueError(text)
     return found
 

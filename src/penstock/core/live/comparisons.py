@@ -1,16 +1,18 @@
 """Conditions that compare a value with another one: equal, less, greater, one of several."""
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from operator import ge, gt, le, lt
 from typing import Any
 
-from penstock.core.live.values import MISSING, NULL, kind_of, order_of
+from penstock.core.live.values import MISSING, NULL, NUMBER, kind_of, order_of
 
 __all__ = ["COMPARISONS", "equal_to", "one_of"]
 
 Test = Callable[[Any], bool]
 
 _PLAIN = (int, float)
+_NUMBERS = (int, float, Decimal)
 
 
 def equal_to(operand: Any) -> Test:
@@ -36,12 +38,29 @@ def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any], Test]:
     def make(operand: Any) -> Test:
         if operand is None and compare(0, 0):
             return equal_to(None)
-        if type(operand) in _PLAIN and operand == operand:  # noqa: PLR0124
-            return lambda value: type(value) in _PLAIN and compare(value, operand)
+        if kind_of(operand) == NUMBER:
+            if operand == operand:  # noqa: PLR0124
+                return _number(compare, operand)
+            return equal_to(operand) if compare(0, 0) else lambda _: False
         wanted, kind = order_of(operand), kind_of(operand)
         return lambda value: kind_of(value) == kind and compare(order_of(value), wanted)
 
     return make
+
+
+def _number(compare: Callable[[Any, Any], bool], operand: Any) -> Test:
+    """Return the condition on numbers, whatever their types are; what is no number fulfils none."""
+
+    def plain(value: Any) -> bool:
+        if type(value) in _PLAIN:
+            return compare(value, operand)
+        return type(value) is Decimal and value == value and compare(value, operand)  # noqa: PLR0124
+
+    def decimal(value: Any) -> bool:
+        known = type(value) in _NUMBERS and value == value  # noqa: PLR0124
+        return known and compare(value, operand)
+
+    return plain if type(operand) in _PLAIN else decimal
 
 
 COMPARISONS: dict[str, Callable[[Any], Test]] = {

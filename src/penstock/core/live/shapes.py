@@ -1,6 +1,7 @@
 """Conditions on what a value is: whether it is there, its type, size, remainder and bits."""
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 from penstock.core.live.refusal import refuse
@@ -138,16 +139,19 @@ def _mask(operand: Any, name: str, path: str) -> int:
 
 def _whole(value: Any) -> int | None:
     """Return a number that is whole; None: it is another value."""
-    if type(value) is int:
-        return value
-    return int(value) if type(value) is float and value.is_integer() else None
+    cut = _cut(value)
+    return cut if cut is not None and cut == value else None
 
 
 def _cut(value: Any) -> int | None:
     """Return a number without its fraction; None: it is not a number, or endless."""
     if type(value) is int:
         return value
-    return int(value) if type(value) is float and abs(value) < _INT_64 else None
+    # What is not a number is not less than anything; a decimal would refuse to compare it.
+    if type(value) is Decimal and not value.is_finite():
+        return None
+    known = type(value) in (float, Decimal) and abs(value) < _INT_64
+    return int(value) if known else None
 
 
 SHAPES: dict[str, Callable[[Any, str], Test]] = {

@@ -2,7 +2,7 @@
 
 The kinds and their order are MongoDB's: nothing, null, numbers, texts, objects, arrays, booleans,
 instants. Numbers compare by value, whatever their type is. Objects compare field by field, in the
-order in which the fields stand.
+order in which the fields stand. Of bytes the shorter ones come first.
 """
 
 from collections.abc import Mapping
@@ -70,6 +70,8 @@ def order_of(value: Any) -> Order:
         return (OBJECT, tuple(_entry(name, each) for name, each in _items(value)))
     if kind == ARRAY:
         return (ARRAY, tuple(order_of(each) for each in value))
+    if kind == BYTES:
+        return (BYTES, len(value), value)
     if kind == DATE:
         return (DATE, _instant(value))
     return (kind, value) if kind > NULL else (kind,)

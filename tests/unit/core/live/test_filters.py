@@ -1,9 +1,11 @@
 """Filters: what matches, and what is refused with its operator and place."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
 
 import pytest
 
+from penstock.core.live.index import QueryIndex
 from penstock.core.live.query import read_query
 from penstock.core.live.reader import DEEPEST_FILTER
 from penstock.errors import DataError
@@ -48,6 +50,143 @@ def matching(given, *documents):
 )
 def test_a_filter_matches_as_in_mongodb(given, documents, expected):
     assert matching(given, *documents) == expected
+
+
+NAN, INFINITE = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("given", "documents", "expected"),
+    [
+        # Numbers of every type compare by their exact values.
+        ({"a": {"$gt": 1}}, [{"a": Decimal(2)}, {"a": Decimal("0.5")}, {"a": True}], [0]),
+        ({"a": {"$lte": 2.5}}, [{"a": Decimal("2.5")}, {"a": Decimal("2.51")}, {"a": 2}], [0, 2]),
+        ({"a": {"$gt": Decimal("0.1")}}, [{"a": 0.1}, {"a": 0}, {"a": "1"}], [0]),
+        ({"a": 9007199254740993}, [{"a": 9007199254740992.0}, {"a": Decimal(2**53 + 1)}], [1]),
+        (
+            {"a": {"$in": [1, 0.1]}},
+            [{"a": Decimal("1.0")}, {"a": Decimal("0.1")}, {"a": True}],
+            [0],
+        ),
+        ({"a": {"$mod": [4, 0]}}, [{"a": Decimal("4.7")}, {"a": INFINITE}, {"a": "4"}], [0]),
+        ({"a": {"$bitsAllSet": 1}}, [{"a": Decimal(3)}, {"a": Decimal("3.5")}], [0]),
+        # What is not a number is only equal to itself.
+        ({"a": {"$lt": 5}}, [{"a": NAN}, {"a": -INFINITE}], [1]),
+        ({"a": {"$lt": Decimal(5)}}, [{"a": NAN}, {"a": Decimal("NaN")}, {"a": 4}], [2]),
+        ({"a": {"$gte": NAN}}, [{"a": NAN}, {"a": 1}, {"a": INFINITE}], [0]),
+        ({"a": NAN}, [{"a": NAN}, {"a": None}], [0]),
+        # Null, what is missing, and arrays of neither.
+        ({"a.b": None}, [{}, {"a": 5}, {"a": []}, {"a": [None]}, {"a": [{"b": 1}, {}]}], [0, 1, 4]),
+        ({"a.b": {"$exists": False}}, [{"a": []}, {"a": [{"b": 1}, {}]}, {"a": 5}], [0, 2]),
+        ({"a": {"$ne": None}}, [{"a": [None, 1]}, {}, {"a": []}, {"a": False}], [2, 3]),
+        ({"a": {"$gte": None}}, [{}, {"a": None}, {"a": 0}], [0, 1]),
+        ({"a": {"$gt": None}}, [{}, {"a": None}, {"a": 0}], []),
+        ({"a": {"$type": "null"}}, [{}, {"a": None}, {"a": [None]}], [1, 2]),
+        # Arrays as values, and arrays in arrays.
+        ({"a": [1, 2]}, [{"a": [1, 2]}, {"a": [[1, 2]]}, {"a": [2, 1]}, {"a": [1, 2, 3]}], [0, 1]),
+        ({"a": []}, [{"a": []}, {"a": [[]]}, {}], [0, 1]),
+        (
+            {"a": {"$gt": [1]}},
+            [{"a": [2]}, {"a": [1]}, {"a": [1, 0]}, {"a": [[2]]}, {"a": 2}],
+            [0, 2, 3],
+        ),
+        ({"a": {"$all": [[1, 2]]}}, [{"a": [1, 2]}, {"a": [[1, 2]]}, {"a": [2, 1]}], [0, 1]),
+        ({"a": {"$all": []}}, [{"a": []}, {}], []),
+        ({"a": {"$size": 1}}, [{"a": [[]]}, {"a": [[1, 2]]}, {"a": [[1], 2]}], [0, 1]),
+        ({"a.b": 1}, [{"a": [[{"b": 1}]]}, {"a": [{"b": [1]}]}, {"a": [{"b": [[1]]}]}], [1]),
+        ({"a.0": 1}, [{"a": [1]}, {"a": [[1]]}, {"a": [{"0": 1}]}, {"a": {"0": 1}}], [0, 2, 3]),
+        ({"a.0.0": 1}, [{"a": [[1]]}, {"a": [1]}], [0]),
+        (
+            {"a.0.b": 1},
+            [{"a": [[{"b": 1}]]}, {"a": [{"b": 1}]}, {"a": [{"b": 2}, {"b": 1}]}],
+            [0, 1],
+        ),
+        ({"a.00": 1}, [{"a": [1]}, {"a": {"00": 1}}], [1]),
+        ({"a.-1": 1}, [{"a": [1]}], []),
+        ({"a": {"$type": "array"}}, [{"a": []}, {"a": [[]]}, {"a": {}}], [0, 1]),
+        ({"a": {"$type": ["string", "bool"]}}, [{"a": [1, "x"]}, {"a": True}, {"a": 1}], [0, 1]),
+        ({"a": {"$type": "int"}}, [{"a": 1}, {"a": 1 << 40}, {"a": 1.0}, {"a": [[1]]}], [0]),
+        # Elements.
+        ({"a": {"$elemMatch": {"$elemMatch": {"$gt": 1}}}}, [{"a": [[2]]}, {"a": [2]}], [0]),
+        ({"a": {"$elemMatch": {"$exists": False}}}, [{"a": [1]}, {"a": []}], []),
+        ({"a": {"$elemMatch": {"$ne": 1}}}, [{"a": [1, 2]}, {"a": [1]}, {"a": 2}], [0]),
+        ({"a": {"$elemMatch": {"b": {"$ne": 1}}}}, [{"a": [{"b": 1}, {}]}, {"a": [5]}], [0]),
+        ({"a": {"$elemMatch": {"0": 1}}}, [{"a": [[1]]}, {"a": [[0, 1]]}], [0]),
+        ({"a": {"$not": {"$elemMatch": {"$gt": 1}}}}, [{"a": [2]}, {"a": 5}, {}], [1, 2]),
+        ({"a": {"$elemMatch": {}}}, [{"a": [{}]}, {"a": [1]}, {"a": []}], [0]),
+        # Objects compare field by field, in the order of the fields.
+        ({"a": {"b": 1}}, [{"a": {"b": 1}}, {"a": {"b": 1, "c": 1}}, {"a": {"b": 1.0}}], [0, 2]),
+        (
+            {"a": {"$gt": {"b": 1}}},
+            [{"a": {"b": 2}}, {"a": {"b": 1, "c": 0}}, {"a": {"a": 9}}],
+            [0, 1],
+        ),
+        (
+            {"a": {"$in": [{"b": 1}]}},
+            [{"a": [{"b": 1}]}, {"a": {"b": 1}}, {"a": {"b": [1]}}],
+            [0, 1],
+        ),
+        # Patterns.
+        (
+            {"a": {"$not": {"$regex": "^b"}}},
+            [{"a": ["b", "c"]}, {"a": "c"}, {}, {"a": 5}],
+            [1, 2, 3],
+        ),
+        ({"a": {"$regex": "^b", "$options": "m"}}, [{"a": "a\nb"}, {"a": "ab"}], [0]),
+        ({"a": {"$regex": "a.b", "$options": "s"}}, [{"a": "a\nb"}], [0]),
+        ({"a": {"$regex": "É", "$options": "i"}}, [{"a": "é"}, {"a": "e"}], [0]),
+        ({"a": {"$nin": [{"$regularExpression": {"pattern": "^x"}}]}}, [{"a": "xy"}, {}], [1]),
+        # Instants, texts by their code points, bytes by their length first.
+        (
+            {"a": {"$gt": AT}},
+            [{"a": AT.astimezone(timezone(timedelta(hours=2)))}, {"a": "2030"}],
+            [],
+        ),
+        ({"a": {"$gt": "\uffff"}}, [{"a": "\U0001f600"}, {"a": "z"}], [0]),
+        ({"a": {"$lt": "a"}}, [{"a": "B"}, {"a": "é"}, {"a": ""}], [0, 2]),
+        ({"a": {"$gt": b"zz"}}, [{"a": b"aaa"}, {"a": b"z"}, {"a": "zzz"}], [0]),
+        ({"a": {"$gt": False}}, [{"a": True}, {"a": 1}], [0]),
+    ],
+)
+def test_a_corner_of_the_language_is_as_in_mongodb_with_and_without_an_index(
+    given, documents, expected
+):
+    assert matching(given, *documents) == expected
+    index = QueryIndex()
+    index.add("it", read_query({"filter": given}).node)
+    assert all("it" in index.candidates(documents[at]) for at in expected)
+
+
+MIXED = [
+    [], None, NAN, -INFINITE, [1, 9], Decimal("2.5"), 3, "Z", "a", "é", {"a": 1}, {"b": 0},
+    [[0]], b"z", b"aa", False, True, AT,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "values", "up"),
+    [
+        ("a", MIXED, range(len(MIXED))),
+        ("a", [[5, 1], 3, [], [None, 9], "x"], [2, 3, 0, 1, 4]),
+        (
+            "a.b",
+            [{"b": 2}, [{"b": 5}, {"b": 1}], [{"b": 1}, {}], [], {"b": []}, [3]],
+            [4, 2, 3, 5, 1, 0],
+        ),
+        ("a.1", [[9, 1], [1, 9], [5], {"1": 4}], [2, 0, 3, 1]),
+    ],
+)
+def test_results_are_sorted_as_in_mongodb_by_the_least_element_and_by_kinds(path, values, up):
+    place = read_query({"sort": [[path, 1]]}).place
+    documents = [{"_id": at, "a": value} for at, value in enumerate(values)]
+    assert [each["_id"] for each in sorted(documents, key=place)] == list(up)
+
+
+def test_down_the_greatest_element_counts_and_equal_keys_keep_the_order_of_identities():
+    place = read_query({"sort": [["a", -1]]}).place
+    values = [[1, 9], 5, [9, 0], [], None, "x", 9.0, Decimal(9)]
+    documents = [{"_id": at, "a": value} for at, value in enumerate(values)]
+    assert [each["_id"] for each in sorted(documents, key=place)] == [5, 0, 2, 6, 7, 1, 4, 3]
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,19 @@ def test_without_fields_there_is_always_one_group():
     assert (event.match, event.document) == ("change", {"_id": None, "n": 1, "s": 2})
 
 
+def test_numbers_of_hostile_sizes_are_added_up_or_give_null():
+    asked = {name: {name: "x"} for name in ("sum", "mean", "min", "max")}
+    result = live_result(read_query({"aggregate": asked}), refill=lambda _: [])
+    result.begin([])
+    (event,) = result.write("insert", 1, {"_id": 1, "x": 10**400})
+    assert event.document["sum"] == event.document["max"] == 10**400
+    assert event.document["mean"] is None  # no number of JSON readers is as large
+    (event,) = result.write("insert", 2, {"_id": 2, "x": -(10**4200)})
+    assert event.document["sum"] is None
+    (event,) = result.write("delete", 2, None)
+    assert event.document["sum"] == 10**400
+
+
 @pytest.mark.parametrize(
     ("query", "said"),
     [

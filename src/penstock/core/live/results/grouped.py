@@ -20,6 +20,8 @@ from penstock.core.live.values import MISSING, order_of
 
 __all__ = ["GroupedResult"]
 
+_MOST_BITS = 10_000
+"""A sum of more bits is null: few readers of JSON take so many digits."""
 _ON_MATCH: dict[Match, Operation] = {"add": "insert", "change": "update", "remove": "delete"}
 
 
@@ -172,7 +174,7 @@ class _Total:
             return _float(self._sum)
         if self._decimals:
             return Decimal(self._sum.numerator) / Decimal(self._sum.denominator)
-        return int(self._sum)
+        return int(self._sum) if self._sum.numerator.bit_length() <= _MOST_BITS else None
 
     def _change(self, value: Any, sign: int) -> None:
         self._count += sign
@@ -205,6 +207,8 @@ def _known(value: Any) -> Any:
 def _is_number(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return False
+    if isinstance(value, int):
+        return True
     return value.is_finite() if isinstance(value, Decimal) else isfinite(value)
 
 
