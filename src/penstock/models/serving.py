@@ -101,6 +101,11 @@ class Models(Generic[T]):
             self._look(rows)
         return self._served
 
+    @property
+    def refused(self) -> bool:
+        """Return whether `refusals` has something to say."""
+        return bool(self._unreported)
+
     def refusals(self) -> list[Refusal]:
         """Return the versions that were refused since the last question, each once."""
         found, self._unreported = self._unreported, []

@@ -1,7 +1,7 @@
 """The values of one state of one task, by key: read, written, taken back, expired, restored.
 
-A value of a plain type (a number, a text, a truth) is held as it is; any other as its JSON, so that
-what the user's code does to an object it was given, or has given, changes nothing here.
+A value of a plain type (a number, a text, a truth, bytes) is held as it is; any other as its JSON,
+so that what the user's code does to an object it was given, or has given, changes nothing here.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -189,7 +189,9 @@ class ValueCells(Cells):
         # Chosen once: these run for every record, and most states are a number without an expiry.
         direct = self.codec.plain and spec.ttl is None
         self.read: Callable[..., Any] = self.values.get if direct else self._read
-        plain = {str: self._write_text, int: self._write_int}.get(spec.type, self._write_number)
+        plain = {int: self._write_int}.get(spec.type, self._write_number)
+        if spec.type in _SIZED:
+            plain = self._write_sized
         self.write: Callable[[CallScope, Any], None] = plain if direct else self._write
         self._refuses = self.codec.refuses
         self._floats = spec.type is float
@@ -227,7 +229,7 @@ class ValueCells(Cells):
     def _write(self, here: CallScope, value: Any) -> None:
         self.put(here, here.key, self.codec.hold(value))
 
-    def _write_text(self, here: CallScope, value: Any) -> None:
+    def _write_sized(self, here: CallScope, value: Any) -> None:
         if refusal := self._refuses(value):
             raise TypeError(refusal)
         key, values = here.key, self.values

@@ -240,4 +240,5 @@ _PLAIN_CHECKS: dict[Any, Callable[[Any], str | None]] = {
     bool: _exactly(bool),
     float: _is_float,
     str: _is_text,
+    bytes: _exactly(bytes),
 }

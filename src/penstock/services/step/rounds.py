@@ -57,10 +57,13 @@ class Rounds:
         self, topic: str, records: Iterable[RawRecord], send: Send, bury: Bury
     ) -> Iterator[RawRecord]:
         for raw in records:
-            if (error := self.refused(topic, raw)) is not None:
+            if not raw.headers():  # it has not gone round, as most have not
+                self._current = 0
+            elif (error := self.refused(topic, raw)) is not None:
                 bury(raw, error, send)
                 continue
-            self._current = _count(raw)
+            else:
+                self._current = _count(raw)
             yield raw
         self._current = 0
 

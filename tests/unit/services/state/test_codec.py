@@ -66,6 +66,8 @@ def test_a_value_that_is_accepted_comes_back_as_it_was(kind, value):
         (Trend, {"mean": 1.0}),
         (Trend, Trend(float("nan"), 1)),
         (str, object()),
+        (bytes, "abc"),
+        (bytes, bytearray(b"abc")),
     ],
 )
 def test_a_value_that_could_not_be_restored_is_refused_with_a_reason(kind, value):
