@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 from apps.anomaly.records import Measurement, Message, Receipt
-from apps.anomaly.scoring import Trend
 from apps.anomaly.training.learning import learn
+from apps.anomaly.trend import Trend
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 STARTED = 1_767_225_600_000

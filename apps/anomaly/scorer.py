@@ -12,12 +12,14 @@ from apps.anomaly.application import (
     samples,
     telemetry,
 )
+from apps.anomaly.quick import Quick
 from apps.anomaly.records import Anomaly, ModelAlarm, Sample, Telemetry
-from apps.anomaly.scoring import MODEL, TelemetryModel, Trend, check
+from apps.anomaly.scoring import MODEL, Score, TelemetryModel, check
 from apps.anomaly.scoring import score as score_of
 from apps.anomaly.training.learning import learn
+from apps.anomaly.trend import Trend
 from penstock import State, feedback
-from penstock.models import Models, ModelVersion, sealed
+from penstock.models import Models, ModelVersion, Served, sealed
 from penstock.tables import Rows, broadcast
 
 __all__ = ["FirstModel", "Scorer"]
@@ -31,27 +33,28 @@ WILD, TRUSTED, MANY = 0.3, 20, 1_000
 device is taken out of use for it; after so many scores the counts are halved."""
 SETTLED = 30
 """A device's first measurements say little of it: its trend is too short."""
+NOTHING = TelemetryModel({}, threshold=0.5, certain=0.9)
+"""Knows no kind of device."""
+NO_ODDS = Score(0.0, {})
 
 
 class Restraint:
     """Tells a model that takes too many devices out of use: it lies, or the world has changed.
 
-    It counts for one partition, anew for each version, and newer scores count more.
+    It counts the scores of one version in one partition, and newer ones count more.
     """
 
     def __init__(self) -> None:
-        self.version = 0
         self.seen = self.certain = 0.0
         self.told = False
 
-    def allows(self, version: int, *, certain: bool) -> bool:
+    def allows(self, *, certain: bool) -> bool:
         """Count a score; return whether a certain one may be believed."""
-        if version != self.version:
-            self.version, self.seen, self.certain, self.told = version, 0.0, 0.0, False
         self.seen += 1
         self.certain += certain
         if self.seen >= MANY:
-            self.seen, self.certain = self.seen / 2, self.certain / 2
+            share = MANY / 2 / self.seen
+            self.seen, self.certain = self.seen * share, self.certain * share
         return self.certain <= WILD * (self.seen + TRUSTED)
 
     def first(self) -> bool:
@@ -70,25 +73,54 @@ class Scorer:
 
     def __init__(self) -> None:
         self.models = Models(MODEL, TelemetryModel, check=check)
+        self.served: Served[TelemetryModel] | None = None
+        self.quick = Quick(NOTHING)
         self.restraint = Restraint()
 
     def process(
-        self, measured: Telemetry, trend: State[Trend], rows: Rows[ModelVersion]
-    ) -> Iterator[Anomaly | ModelAlarm | Sample]:
+        self, measured: Telemetry, past: State[bytes], rows: Rows[ModelVersion]
+    ) -> list[Anomaly | ModelAlarm | Sample] | None:
         """Remember a measurement and score it; say which versions of the model are not used."""
-        past = trend.get(Trend()).of(measured.started)
-        after = past.after(measured.metrics, measured.log)
-        trend.set(after)
         served = self.models.newest(rows)
-        for refusal in self.models.refusals():
-            yield ModelAlarm(refusal.model, refusal.version, refusal.code, refusal.reason)
-        features = after.features(measured.metrics)
-        sampled = served is None or measured.number % ONE_IN == 0
-        here = after.long_enough and (sampled or measured.scored is None)
-        if served is not None and here:
-            found = score_of(served.parameters, measured.kind, features)
+        if served is not self.served:
+            self.served, self.quick = served, Quick(served.parameters if served else NOTHING)
+            self.restraint = Restraint()
+        packed, quick = past.get(), None
+        if packed is not None and not measured.log:
+            given = measured.kind, packed, measured.started, measured.metrics
+            quick = self.quick.after(*given)
+        if quick is None:
+            before = Trend() if packed is None else Trend.opened(packed)
+            trend = before.of(measured.started).after(measured.metrics, measured.log)
+            after, ordinary = trend.packed(), False
         else:
-            found = None
+            after, ordinary = quick
+        past.set(after)
+        if ordinary and measured.number % ONE_IN and served and not self.models.refused:
+            if measured.scored is None:
+                self.restraint.seen += 1
+            return None
+        if quick is not None:
+            trend = Trend.opened(after)
+        return list(self._said(measured, trend, served, ordinary=ordinary))
+
+    def _said(
+        self,
+        measured: Telemetry,
+        trend: Trend,
+        served: Served[TelemetryModel] | None,
+        *,
+        ordinary: bool,
+    ) -> Iterator[Anomaly | ModelAlarm | Sample]:
+        """Give what there is to say of a measurement that may be a sample, or anomalous."""
+        for each in self.models.refusals():
+            yield ModelAlarm(each.model, each.version, each.code, each.reason)
+        features = trend.features(measured.metrics)
+        sampled = served is None or measured.number % ONE_IN == 0
+        found = None
+        if served is not None and trend.long_enough and (sampled or measured.scored is None):
+            known = served.parameters
+            found = NO_ODDS if ordinary else score_of(known, measured.kind, features)
         if sampled and measured.number >= SETTLED:
             yield Sample(
                 model=MODEL,
@@ -105,7 +137,7 @@ class Scorer:
             return
         model = served.parameters
         certain = found.value > model.certain
-        if not self.restraint.allows(served.version, certain=certain) and certain:
+        if not self.restraint.allows(certain=certain) and certain:
             certain = False
             if self.restraint.first():
                 text = f"more than {WILD:.0%} of its scores are certain: none is believed"

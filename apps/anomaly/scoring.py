@@ -1,14 +1,14 @@
 """The model of telemetry, and the score: the same code in services, on devices and in tests.
 
-``Trend`` remembers the recent past of one device. Its features say what a measurement means after
-that past, and ``score`` how unusual this is for a device of its kind. A score is computed by
-addition, multiplication and comparison alone, in the order of the names of the features. So any
-engine with double precision computes the same, to the last bit.
+The features of a ``Trend`` say what a measurement means after the past of its device, and ``score``
+how unusual this is for a device of its kind. A score is computed by addition, multiplication and
+comparison alone, in the order of the names of the features. So any engine with double precision
+computes the same, to the last bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
 
@@ -22,7 +22,6 @@ __all__ = [
     "Ordinary",
     "Score",
     "TelemetryModel",
-    "Trend",
     "check",
     "for_kind",
     "score",
@@ -31,87 +30,8 @@ __all__ = [
 MODEL = "telemetry"
 """The name of the model among others."""
 
-FAST, SLOW, FADES = 0.2, 0.01, 0.9
-"""How much of a new value is in the short mean and in the long one; what is left of a count."""
-EARLIEST = 5
-"""A device that has just started is not scored before so many measurements."""
-MOST_STILL = 20
-"""Equal values in a row are counted up to here."""
-MOST_METRICS = 64
-"""So many metrics of a device are remembered, and scored."""
 MOST_EXCESS = 10.0
 """How far outside of the ordinary a feature can be, in units of its scale."""
-WARNINGS = ("error", "warning")
-"""How log lines begin that are counted."""
-
-
-@record()
-class Metric:
-    """The recent past of one metric."""
-
-    short: float
-    long: float
-    last: float
-    still: int = 0
-
-    def after(self, value: float) -> Metric:
-        """Return its past with one more value."""
-        return Metric(
-            short=self.short + FAST * (value - self.short),
-            long=self.long + SLOW * (value - self.long),
-            last=value,
-            still=min(self.still + 1, MOST_STILL) if value == self.last else 0,
-        )
-
-
-@record()
-class Trend:
-    """The recent past of one device; bounded, whatever comes."""
-
-    metrics: dict[str, Metric] = {}  # noqa: RUF012 - each record has its own
-    warnings: float = 0.0
-    """Log lines that warn, older ones counted less."""
-    started: int = 0
-    """When the device started: what was before does not count."""
-    count: int = 0
-
-    @property
-    def long_enough(self) -> bool:
-        """Whether there is enough of a past to score."""
-        return self.count >= EARLIEST
-
-    def of(self, started: int) -> Trend:
-        """Return this past, or an empty one if the device has started anew."""
-        return self if started == self.started else Trend(started=started)
-
-    def after(self, metrics: Mapping[str, float], log: Iterable[str] = ()) -> Trend:
-        """Return the past with one more measurement."""
-        known = dict(self.metrics)
-        for name, value in metrics.items():
-            past = known.get(name)
-            if past is not None:
-                known[name] = past.after(value)
-            elif len(known) < MOST_METRICS:
-                known[name] = Metric(value, value, value)
-        lines = sum(line.startswith(WARNINGS) for line in log)
-        warnings = FADES * self.warnings + lines
-        return Trend(known, warnings, self.started, min(self.count + 1, EARLIEST))
-
-    def features(self, metrics: Iterable[str]) -> dict[str, float]:
-        """Return what the measurement means that came last and had these metrics.
-
-        Of each metric: ``level``, its short mean; ``shift``, how far that is from its long mean;
-        ``still``, how many equal values came in a row.
-        """
-        found: dict[str, float] = {}
-        for name in metrics:
-            past = self.metrics.get(name)
-            if past is not None:
-                found[name + ".level"] = past.short
-                found[name + ".shift"] = past.short - past.long
-                found[name + ".still"] = float(past.still)
-        found["log.warnings"] = self.warnings
-        return found
 
 
 @record()

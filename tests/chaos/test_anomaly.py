@@ -25,7 +25,8 @@ from apps.anomaly.devices.device import Pace
 from apps.anomaly.devices.faults import FAULTS
 from apps.anomaly.devices.fleet import Fleet, Plan
 from apps.anomaly.devices.way import Trouble
-from apps.anomaly.scoring import TelemetryModel, Trend, score
+from apps.anomaly.scoring import TelemetryModel, score
+from apps.anomaly.trend import Trend
 
 from penstock.machine.ports import free_ports
 from penstock.models import ModelVersion, opened

@@ -15,7 +15,8 @@ import msgspec
 from apps.anomaly.devices.faults import FAULTS
 from apps.anomaly.devices.wire import FromDoor, ToDoor
 from apps.anomaly.records import Burst, Command, Finding, Measurement, Receipt
-from apps.anomaly.scoring import MODEL, TelemetryModel, Trend, check, score
+from apps.anomaly.scoring import MODEL, TelemetryModel, check, score
+from apps.anomaly.trend import Trend
 
 __all__ = ["KINDS", "Device", "Pace"]
 

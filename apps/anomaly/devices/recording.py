@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TextIO
 
 from apps.anomaly.devices.fleet import Rows
-from apps.anomaly.scoring import MOST_METRICS
+from apps.anomaly.trend import MOST_METRICS
 
 __all__ = ["RecordingError", "recorded"]
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from apps.anomaly.scoring import MOST_STILL, Ordinary, TelemetryModel
+from apps.anomaly.scoring import Ordinary, TelemetryModel
+from apps.anomaly.trend import MOST_STILL
 
 __all__ = ["FAMILIES", "NORMAL_QUARTILES", "THRESHOLD", "Summary", "model_of", "updated"]
 
@@ -21,6 +22,8 @@ DEVIATIONS, ROBUST = 4.0, 5.0
 """How many standard deviations around the mean, or the median, are ordinary."""
 NORMAL_QUARTILES = 1.349
 """The quartiles of a normal distribution are so many standard deviations apart."""
+STILL, STANDS = ".still", 8.0
+"""How features are called of what stands still, and how far outside it is at the end."""
 FOLLOWS = 0.5
 """How far an update goes from the range in use towards that of the recent past."""
 
@@ -82,7 +85,8 @@ def updated(before: TelemetryModel, recent: Summaries) -> TelemetryModel:
         known = kinds.setdefault(kind, {})
         for name, each in features.items():
             low, high = quantiles(each)
-            if (old := known.get(name)) is not None:
+            old = known.get(name)
+            if old is not None and not name.endswith(STILL):
                 low = old.low + FOLLOWS * (low - old.low)
                 high = old.high + FOLLOWS * (high - old.high)
             known[name] = ordinary(name, low, high, each)
@@ -91,11 +95,23 @@ def updated(before: TelemetryModel, recent: Summaries) -> TelemetryModel:
 
 def ordinary(name: str, low: float, high: float, values: Summary) -> Ordinary:
     """Return the range of a feature, with the unit in which the distance from it counts."""
-    if name.endswith(".still"):
-        low = 0.0  # that a value changes is never unusual
-        high = float(MOST_STILL) if high >= MOST_STILL / 2 else high
+    if name.endswith(STILL):
+        return _standing(high)
     scale = max((high - low) / 2, LEAST_SHARE * abs(values.middle), LEAST)
-    return Ordinary(low, high, scale if low or high else 1.0, weight=1.0)
+    return Ordinary(low, high, scale, weight=1.0)
+
+
+def _standing(longest: float) -> Ordinary:
+    """Return the range of how many equal values come in a row; that they change is never unusual.
+
+    If so many come by chance once in a thousand times, twice as many come once in a million times.
+    A device that measures five times a second does that every two days. What stands still as long
+    as is counted is certain, whatever the range is, unless that is ordinary.
+    """
+    high = 2 * max(longest, 0.0) + 1
+    if high >= MOST_STILL / 2:
+        return Ordinary(0.0, MOST_STILL, 1.0, weight=1.0)
+    return Ordinary(0.0, high, (MOST_STILL - high) / STANDS, weight=1.0)
 
 
 def _model(kinds: Mapping[str, Mapping[str, Ordinary]]) -> TelemetryModel:

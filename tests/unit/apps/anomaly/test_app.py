@@ -20,8 +20,9 @@ from apps.anomaly.application import (
 from apps.anomaly.devices.device import Device, Pace
 from apps.anomaly.devices.wire import FromDoor, stamped
 from apps.anomaly.records import Acknowledgement, Message, Sample
-from apps.anomaly.scoring import MODEL, Trend, score
+from apps.anomaly.scoring import MODEL, score
 from apps.anomaly.training.learning import learn
+from apps.anomaly.trend import Trend
 from tests.devicefleet import at, message, model, ordinary, receipt
 
 from penstock.models import sealed

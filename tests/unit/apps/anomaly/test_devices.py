@@ -12,8 +12,9 @@ from apps.anomaly.devices.recording import RecordingError, recorded
 from apps.anomaly.devices.way import Trouble, Way
 from apps.anomaly.devices.wire import FromDoor, ToDoor
 from apps.anomaly.records import Command
-from apps.anomaly.scoring import Trend, score
+from apps.anomaly.scoring import score
 from apps.anomaly.training.learning import learn
+from apps.anomaly.trend import Trend
 from tests.devicefleet import T0, at
 
 PACE = Pace(fault=20, moving=2, repair=30, again=3)
