@@ -141,14 +141,16 @@ class Killed:
         deadline, pause = time.monotonic() + PATIENCE, threading.Event()
         while not condition():
             if time.monotonic() > deadline:
-                raise AssertionError(f"not done within {PATIENCE:g} s, after {self.deaths}")
+                left = f"{self._behind()}, after {self.deaths}"
+                raise AssertionError(f"not done within {PATIENCE:g} s: {left}")
             pause.wait(0.2 if last else 0.1)
 
     def _settled(self) -> bool:
         """Return whether every part has read all that is there for it, twice in a row."""
-        return self._no_lag() and self._no_lag()
+        return not self._behind() and not self._behind()
 
-    def _no_lag(self) -> bool:
+    def _behind(self) -> list[str]:
+        """Return the first part that has not read all that is there for it, and what it has not."""
         try:
             for part in self.made.app.graph.parts:
                 ends = {
@@ -158,11 +160,14 @@ class Killed:
                     if end
                 }
                 lags = self._groups.lag(f"{self.name}.{part.name}")
-                if any(at not in lags or lags[at].lag for at in ends):
-                    return False
-        except TransientError:  # a broker that is only just coming back: asked again
-            return False
-        return True
+                behind = [at for at in ends if at not in lags or lags[at].lag]
+                if behind:
+                    return [f"{part.name}: {at} {lags.get(at)}" for at in behind]
+        except TransientError as error:
+            # A client that lost its coordinator with the broker may wait on it for ever.
+            self._topics, self._groups = Topics(self.kafka), Groups(self.kafka)
+            return [str(error)]
+        return []
 
     def _reader_of(self, topic: str) -> Iterable[Any]:
         for batch in self._reader.batches(topic):

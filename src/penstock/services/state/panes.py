@@ -21,6 +21,7 @@ class PaneState(MachineState):
     """
 
     prefix = b"panes\x00"
+    parted = False  # a cut reads the record of a group as it is
 
     def __init__(
         self, shelf: "Shelf | None" = None, *, results: Callable[[Any], Any] = lambda held: held

@@ -123,8 +123,9 @@ def path_of(last: Link) -> list[Link]:
 def pack_state(state: KeyState, codec: EventCodec) -> list[Any]:
     """Return the state of a key as plain data, each record and each link in it once."""
     kept = _Kept(codec)
-    fresh = [_row(each, kept) for each in state.fresh]
+    # The newest last: a large state begins as it did at the last commit, so that is not written.
     waiting = [_row(each, kept) for found in state.waiting.values() for each in found]
+    fresh = [_row(each, kept) for each in state.fresh]
     held = [(kept.place(match.last), match.time, match.kind) for _, match in state.held]
     return [kept.events, kept.links, fresh, waiting, held, state.deadline]
 
