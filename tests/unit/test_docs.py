@@ -111,6 +111,7 @@ def test_the_application_on_the_front_page_runs_and_has_no_problems(module):
             "redis",
             "services",
             "state",
+            "syslog",
             "testing",
             "timers",
             "windows",

@@ -4,6 +4,7 @@ Look-ups ask outside systems for rows while records are handled.
 
 ================  ========================================================================
 files             sources: a file, a rotated log, a directory; sinks: JSON lines, CSV, Parquet
+syslog            a source: messages of syslog over UDP, TCP or TLS
 tcp               a source: lines over TCP, from many senders
 http              a source: a document that is fetched; a sink: requests that are posted
 keyboard          a source: lines that a person types
@@ -60,6 +61,7 @@ from penstock.connectors.redis.keys import redis_channel, redis_keys
 from penstock.connectors.redis.lookup import redis_lookup
 from penstock.connectors.redis.stream import redis_stream
 from penstock.connectors.run import run_sink, run_source
+from penstock.connectors.syslog.source import syslog
 from penstock.connectors.tcp import tcp_lines
 
 CONNECTORS = {
@@ -80,6 +82,7 @@ CONNECTORS = {
         redis_lookup,
         redis_stream,
         rotated_log,
+        syslog,
         tcp_lines,
         text_file,
         webhook,
@@ -126,6 +129,7 @@ __all__ = [
     "rotated_log",
     "run_sink",
     "run_source",
+    "syslog",
     "tcp_lines",
     "text_file",
     "webhook",

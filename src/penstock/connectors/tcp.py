@@ -11,19 +11,21 @@ listen on loopback, or behind something that has both.
 import errno
 import selectors
 import socket
+import ssl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Protocol
 
-from penstock.connectors.connector import Feed
+from penstock.connectors.connector import Feed, Item
 from penstock.connectors.lines import LineCutter
 from penstock.connectors.options import ConnectorOptions
 from penstock.core.units import duration_text
 from penstock.errors import ConfigurationError, Problem
 
-__all__ = ["TcpLines", "TcpServer", "tcp_lines"]
+__all__ = ["Cutter", "Listening", "TcpLines", "TcpServer", "tcp_lines"]
 
 _MAX_LINE = 64 << 10
 _MAX_CONNECTIONS = 256
@@ -54,6 +56,11 @@ class TcpLines:
     def describe(self) -> str:
         """Return where it listens, for people."""
         return f"lines over TCP, {self.host} port {self.port or 'of its choice'}"
+
+    def cutter(self, sender: str) -> LineCutter:
+        """Return what cuts the bytes of one sender into lines."""
+        del sender
+        return LineCutter(max_line=self.max_line)
 
     def run(self, feed: Feed) -> None:
         """Listen until the feed stops."""
@@ -105,14 +112,55 @@ def tcp_lines(
     )
 
 
+class Cutter(Protocol):
+    """Cuts the bytes of one sender into items."""
+
+    @property
+    def pending(self) -> int:
+        """How many bytes of an item have come whose end has not."""
+
+    def feed(self, data: bytes, /) -> Sequence[Item]:
+        """Return the items that these bytes complete, in order."""
+
+    def finish(self) -> Item | None:
+        """Return what is held of an item without an end, and forget it."""
+
+
+class Listening(Protocol):
+    """What a server of connections must know."""
+
+    @property
+    def host(self) -> str:
+        """The address to listen on."""
+
+    @property
+    def port(self) -> int:
+        """The port, or 0."""
+
+    @property
+    def max_connections(self) -> int:
+        """How many senders at a time."""
+
+    @property
+    def line_timeout(self) -> timedelta:
+        """How long the end of an item may take."""
+
+    @property
+    def idle_timeout(self) -> timedelta:
+        """How long a sender may be silent."""
+
+    def cutter(self, sender: str, /) -> Cutter:
+        """Return what cuts the bytes of one sender into items."""
+
+
 class _Connection:
     """One sender: its socket, its unfinished line, since when that is unfinished, its last sign."""
 
     __slots__ = ("began_at", "cutter", "heard_at", "sent", "socket")
 
-    def __init__(self, connected: socket.socket, max_line: int, *, now: float) -> None:
+    def __init__(self, connected: socket.socket, cutter: Cutter, *, now: float) -> None:
         self.socket = connected
-        self.cutter = LineCutter(max_line=max_line)
+        self.cutter = cutter
         self.began_at: float | None = None
         self.heard_at = now
         self.sent = False
@@ -122,9 +170,15 @@ class TcpServer:
     """A listening socket and its connections, served in one thread, one turn after another."""
 
     def __init__(
-        self, spec: TcpLines, feed: Feed, *, clock: Callable[[], float] = time.monotonic
+        self,
+        spec: Listening,
+        feed: Feed,
+        *,
+        tls: ssl.SSLContext | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._spec = spec
+        self._tls = tls
         self._feed = feed
         self._clock = clock
         self._crowded = False
@@ -168,7 +222,7 @@ class TcpServer:
 
     def _accept(self) -> None:
         try:
-            connected, _ = self._listener.accept()
+            connected, sender = self._listener.accept()
         except OSError as error:
             if error.errno in _NO_FILES and self._make_room(spared=0.0):
                 return  # it still waits to be accepted
@@ -181,7 +235,16 @@ class TcpServer:
         self._accepted += 1
         connected.settimeout(0.0)
         connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        connection = _Connection(connected, self._spec.max_line, now=self._clock())
+        if self._tls is not None:
+            try:  # the handshake is made by the first reads
+                connected = self._tls.wrap_socket(
+                    connected, server_side=True, do_handshake_on_connect=False
+                )
+            except OSError:  # it has gone already
+                connected.close()
+                return
+        cutter = self._spec.cutter(str(sender[0]))
+        connection = _Connection(connected, cutter, now=self._clock())
         self._selector.register(connected, selectors.EVENT_READ, connection)
         self._tell()
 
@@ -204,8 +267,8 @@ class TcpServer:
 
     def _read(self, connection: _Connection) -> None:
         try:
-            data = connection.socket.recv(_READ_BYTES)
-        except BlockingIOError:
+            data = _received(connection.socket)
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
             return
         except OSError:  # the sender broke off
             data = b""
@@ -264,6 +327,15 @@ class TcpServer:
         self._feed.tell("connections", text)
 
 
+def _received(connected: socket.socket) -> bytes:
+    """Return what has come; of a TLS connection also what is decrypted and waits in it."""
+    data = connected.recv(_READ_BYTES)
+    if isinstance(connected, ssl.SSLSocket):
+        while waiting := connected.pending():
+            data += connected.recv(waiting)
+    return data
+
+
 def _listen(host: str, port: int) -> socket.socket:
     try:
         family, *_, address = socket.getaddrinfo(
@@ -274,7 +346,7 @@ def _listen(host: str, port: int) -> socket.socket:
         raise ConfigurationError(
             f"cannot listen on {host}:{port}: {error.strerror or error}",
             code="source.cannot-listen",
-            hint="give tcp_lines another port; 0 takes any that is free",
+            hint="give it another port; 0 takes any that is free",
         ) from error
     listener.settimeout(0.0)
     return listener
