@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 __all__ = ["ORDERS", "Lane"]
@@ -25,10 +26,11 @@ ORDERS = {
     SESSION: (SESSION, PROGRAMS, BROKER),
     PROGRAMS: (PROGRAMS, UNIT, SESSION, BROKER),
     BROKER: (BROKER, UNIT, PROGRAMS),
+    UNIT: (UNIT, BROKER, PROGRAMS),
 }
 """What a lane of each kind claims, and in which order.
 
-The last one starts no shared Spark. Tests that need nothing never run in a process that holds one.
+The last two start no shared Spark. Tests that need nothing never run in a process that holds one.
 """
 
 LONGEST_FIRST = (
@@ -67,10 +69,14 @@ class Lane:
             return None  # pytest itself says what is wrong
         items = self._claimed(_by_module(session.items))
         item = next(items, None)
+        used = processor_seconds()
         while item is not None:
             # The next one is known before this one runs: fixtures that both need are kept.
             following = next(items, None)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if following is None or _module(following) != _module(item):
+                before, used = used, processor_seconds()
+                self._note({"module": _module(item), "processor": round(used - before, 2)})
             if session.shouldfail:
                 raise session.Failed(session.shouldfail)
             if session.shouldstop:
@@ -114,8 +120,27 @@ class Lane:
 def _by_module(items: Sequence[pytest.Item]) -> dict[str, list[pytest.Item]]:
     found: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        found[item.nodeid.partition("::")[0]].append(item)
+        found[_module(item)].append(item)
     return dict(found)
+
+
+def _module(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
+
+
+def processor_seconds() -> float:
+    """Return how much processor time this process has used, with all that it has started.
+
+    Programs that somebody else keeps, such as embedded brokers, are not in it.
+    """
+    this = psutil.Process()
+    seconds = 0.0
+    for process in (this, *this.children(recursive=True)):
+        try:
+            seconds += sum(process.cpu_times()[:4])  # its own, and of those that have ended
+        except psutil.NoSuchProcess:
+            continue
+    return seconds
 
 
 def _kind(name: str, items: Sequence[pytest.Item]) -> str:

@@ -1,11 +1,12 @@
-"""Runs all tests in three lanes side by side, which divide the modules among them (``lane.py``).
+"""Runs all tests in four lanes side by side, which divide the modules among them (``lane.py``).
 
 One lane begins with the tests of the shared Spark session, one with programs that start a Spark of
-their own, and one with tests that need a broker only. Each waits a lot for something else, so two
-cores are busy all the time. The lines of all lanes are printed as they come. A few tests that
-failed are run once more, alone: one that passes then depends on what runs beside it, and is named
-as unstable. At the end follow what failed, the ten slowest tests, the tests over the budget of
-their kind (CONTRIBUTING.md), and how long everything took. Arguments are passed on to pytest.
+their own, one with tests that need a broker only, and one with those that need nothing. Each waits
+a lot for something else: three lanes kept two cores busy three quarters of the time. The lines of
+all lanes are printed as they come. A few tests that failed are run once more, alone: one that
+passes then depends on what runs beside it, and is named as unstable. At the end follow what failed,
+the ten slowest tests, the tests over the budget of their kind (CONTRIBUTING.md), the modules that
+took most processor time, and how long everything took. Arguments are passed on to pytest.
 """
 
 import json
@@ -33,6 +34,7 @@ NOT_RUN = 6
 MOST_AGAIN = 4
 """Of how many failed tests each may have another try; more have a common reason."""
 SLOWEST = 10
+BUSIEST = 20
 BUDGETS = {"unit": 2.0, "broker": 20.0, "session": 30.0, "programs": 60.0}
 """How many seconds a test of each kind may take on a quiet machine."""
 
@@ -84,11 +86,14 @@ class Notes:
     def __init__(self, files: Iterable[Path]) -> None:
         self.collected: set[str] = set()
         self.tests: list[Test] = []
+        self.processor: dict[str, float] = {}
         for file in files:
             for line in file.read_text(encoding="utf-8").splitlines():
                 note = json.loads(line)
                 if "collected" in note:
                     self.collected.update(note["collected"])
+                elif "module" in note:
+                    self.processor[note["module"]] = note["processor"]
                 else:
                     self.tests.append(
                         Test(note["test"], note["kind"], note["seconds"], note["failed"])
@@ -102,6 +107,11 @@ class Notes:
     def failed(self) -> list[str]:
         """Return the tests that failed, or whose fixtures did."""
         return sorted(each.name for each in self.tests if each.failed)
+
+    def busiest(self) -> list[tuple[float, str]]:
+        """Return processor time and name of the modules that took most of it."""
+        found = sorted(((used, name) for name, used in self.processor.items()), reverse=True)
+        return found[:BUSIEST]
 
     def over_budget(self) -> list[Test]:
         """Return the tests that took longer than a test of their kind may."""
@@ -138,6 +148,9 @@ def report(notes: Notes) -> None:
     if over := notes.over_budget():
         print("warning: over the budget of their kind (CONTRIBUTING.md), if nothing else ran here:")
         print(*(f"{each}, budget {BUDGETS[each.kind]:g} s" for each in over), sep="\n")
+    if busiest := notes.busiest():
+        print("most processor time, without that of brokers:")
+        print(*(f"{used:6.1f} s  {name}" for used, name in busiest), sep="\n")
     if missing := notes.missing():
         print(f"{len(missing)} tests did not run to their end:", *missing[:SLOWEST], sep="\n  ")
 

@@ -10,7 +10,14 @@ import pytest
 # fast that runs for hours, would take more processor time than it gives back. Without it Java keeps
 # 48 MB for compiled code, which Spark fills: a thread that throws code away, and compiling it anew,
 # were a quarter of the processor time of long Spark tests.
-os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
+#
+# A query of Spark that waits asks Kafka for news a hundred times a second unless told otherwise; a
+# program of a test has several, each of which would keep a processor busy.
+os.environ.setdefault(
+    "JDK_JAVA_OPTIONS",
+    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+    " -Dspark.sql.streaming.pollingDelay=50ms",
+)
 
 # Where Python may not keep what it has compiled, as in many containers, each of the hundreds of
 # programs that tests start would compile all that it imports: a second and more of processor time.

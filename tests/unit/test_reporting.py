@@ -92,6 +92,8 @@ def test_lanes_run_every_module_once_and_tell_at_the_end_what_failed_and_what_wa
     end = lines[lines.index("the slowest 10:") :]
     assert code == 1
     assert "test_spark.py::test_that_fails_with_spark" in end[1]
+    busy = end[end.index("most processor time, without that of brokers:") + 1 :]
+    assert sorted(each.split()[-1] for each in busy[:4]) == [f"{name}.py" for name in modules]
     assert "FAILED test_spark.py::test_that_fails_with_spark - assert (6 * 7) == 41" in end
     assert end[-1].startswith("4 tests in 0 min ")
 
