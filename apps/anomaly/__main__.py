@@ -4,6 +4,7 @@ python -m apps.anomaly simulate                plays devices, with faults and tr
 python -m apps.anomaly demo                    shows all of it, and makes a report at the end
 python -m apps.anomaly report [FILE]           makes an HTML report of what is on the topics
 python -m apps.anomaly explain ID              computes a score of the past once more
+python -m apps.anomaly ask                     scores the newest samples once more, over HTTP
 python -m apps.anomaly score IN_DIR OUT_DIR    scores every series under IN_DIR
 python -m apps.anomaly drives FILE             says which drives it would have alarmed at
 python -m apps.anomaly train-drives FILE OUT   trains the model of drives, with Spark
@@ -24,6 +25,7 @@ from apps.anomaly.devices.recording import RecordingError
 from apps.anomaly.drives.files import DrivesError, read_days
 from apps.anomaly.drives.model import MODEL, ModelError, load_model
 from apps.anomaly.drives.replay import outcome, replay
+from apps.anomaly.evidence.asking import asked
 from apps.anomaly.evidence.explain import ExplainError, explain
 from apps.anomaly.evidence.report import write
 from apps.anomaly.evidence.running import APP, RunningError, penstock
@@ -72,6 +74,10 @@ def _parser() -> argparse.ArgumentParser:
     explained = verbs.add_parser("explain", help="compute a score of the past once more")
     explained.add_argument("id", metavar="ID", help="DEVICE/STARTED/NUMBER of a measurement")
     explained.set_defaults(run=_explain)
+    ask = verbs.add_parser("ask", help="score the newest samples once more, over HTTP")
+    ask.add_argument("--url", default="http://localhost:8800", help="where the gateway is")
+    ask.add_argument("--most", type=int, default=200, help="so many samples")
+    ask.set_defaults(run=_ask)
     train = verbs.add_parser("train-drives", help="train the model of drives, with Spark")
     train.add_argument("file", type=Path, metavar="FILE")
     train.add_argument("target", type=Path, metavar="OUT")
@@ -104,6 +110,10 @@ def _explain(given: argparse.Namespace) -> None:
     print("\n".join(found.lines()))
     if not found.same:
         raise ExplainError("the score in the lake is another one")
+
+
+def _ask(given: argparse.Namespace) -> None:
+    print("\n".join(asked(given.url, most=given.most)))
 
 
 def _score(given: argparse.Namespace) -> None:

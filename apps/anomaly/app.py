@@ -11,8 +11,9 @@
 Devices send messages over sockets, to the ``door``. ``ingest`` takes each once. ``scorer`` scores
 one measurement at a time with the newest good version of the model, and only anomalies go on. The
 life cycle ``device`` says what follows, and a session for each device sees to it that commands
-arrive. Spark trains (``job``), ``drift`` asks for it, and the lake remembers (``audit``). Drives
-that report once a day have a graph of their own in ``drives``.
+arrive. Spark trains (``job``), ``drift`` asks for it, and the lake remembers (``audit``). Whoever
+asks over HTTP gets a score of ``Scores``. Drives that report once a day have a graph of their own
+in ``drives``.
 """
 
 from apps.anomaly.application import app
@@ -20,6 +21,7 @@ from apps.anomaly.drives import graph as drives
 from apps.anomaly.edges import door
 from apps.anomaly.ingest import ingest
 from apps.anomaly.scorer import FirstModel, Scorer
+from apps.anomaly.scoreservice import Scores
 from apps.anomaly.sessions import Push, Session, follow
 from apps.anomaly.training import audit, drift, job
 
@@ -27,6 +29,7 @@ __all__ = [
     "FirstModel",
     "Push",
     "Scorer",
+    "Scores",
     "Session",
     "app",
     "audit",

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -25,6 +25,8 @@ from apps.anomaly.devices.device import Pace
 from apps.anomaly.devices.faults import FAULTS
 from apps.anomaly.devices.fleet import Fleet, Plan
 from apps.anomaly.devices.way import Trouble
+from apps.anomaly.remote import RemoteScores
+from apps.anomaly.scoreservice import ToScore
 from apps.anomaly.scoring import TelemetryModel, score
 from apps.anomaly.trend import Trend
 
@@ -41,6 +43,7 @@ APP = Path(__file__).parents[2] / "apps" / "anomaly"
 SEEDS = [int(seed) for seed in os.environ.get("PENSTOCK_CHAOS_SEEDS", "").split()]
 SERVICES = ("ingest", "scorer", "device_changes.filling", "follow", "Session")
 EDGES = ("door", "to_devices")
+OVER_HTTP = ("score", "scoring")
 SPARK = ("drift", "train", "samples.archive.filling", "anomalies.archive.filling", "keep_versions")
 RECOVERY = ["move-data", "turn-off", "turn-on"]
 UP_SECONDS, HEALED_SECONDS, GONE_SECONDS = 120, 120, 60
@@ -98,10 +101,12 @@ class Devices:
 def home(tmp_path, monkeypatch):
     port = free_ports(1)[0]
     monkeypatch.setenv("ANOMALY_PORT", str(port))
+    gateway = free_ports(1)[0]
+    monkeypatch.setenv("PENSTOCK_SERVING_PORT", str(gateway))
     monkeypatch.setenv("ANOMALY_NOTICES", str(tmp_path / "notices"))
     monkeypatch.setenv("PYTHONPATH", str(APP.parents[1]))
     run = DevRun(tmp_path, APP)
-    run.port = port
+    run.port, run.gateway = port, f"http://127.0.0.1:{gateway}"
     yield run
     run.traces.kill()
 
@@ -129,7 +134,7 @@ def identity(row):
 @pytest.mark.parametrize("seed", SEEDS or [1])
 def test_every_fault_is_recovered_from_once_whatever_is_killed(home, seed):
     chance = Random(seed)
-    parts = ("first_model", *SERVICES, *EDGES, *(SPARK if SEEDS else ()))
+    parts = ("first_model", *SERVICES, *EDGES, *OVER_HTTP, *(SPARK if SEEDS else ()))
     devices = Devices(home.port, seed)
     faults = {}
     try:
@@ -166,6 +171,7 @@ def test_every_fault_is_recovered_from_once_whatever_is_killed(home, seed):
             wait_for("the devices to come to rest", 60, lambda: not devices.fleet.waiting)
             devices.stop()
             verdict(home, devices.fleet, faults)
+            over_http(home)
             if SEEDS:
                 audited(home)
             assert dev.poll() is None, home.said()
@@ -232,6 +238,32 @@ def verdict(home, fleet, faults):
         if each["legal"] and each["state"] == "off"
     )
     assert off == dict.fromkeys(faults, 1)
+
+
+def over_http(home):
+    """Assert that scores over HTTP are those of the scorer, with and without the service."""
+    versions = [msgspec.convert(row, ModelVersion) for row in home.records("model_versions")]
+    newest = max(row.version for row in versions)
+    found = [row for row in home.records("anomalies") if row["model_version"] == newest][:20]
+    asked = [ToScore(row["device"], row["kind"], row["features"]) for row in found]
+    expected = [(row["score"], newest) for row in found]
+    assert expected
+    with RemoteScores(home.gateway, within=timedelta(seconds=2), rests=timedelta(0)) as remote:
+        remote.learn(versions)
+
+        def served():
+            remote.score(asked[0])
+            return remote.degraded is None
+
+        def given():
+            return [(each.score, each.model_version) for each in map(remote.score, asked)]
+
+        wait_for(f"an answer over HTTP\n{home.said()}", UP_SECONDS, served)
+        assert given() == expected
+        assert home.traces.kill("run", "--part score ", program="python") == 1
+        assert given() == expected  # of this side, where nobody answers
+        wait_for("the service to answer again", UP_SECONDS, served)
+        assert given() == expected
 
 
 def audited(home):
