@@ -32,6 +32,12 @@ __all__ = ["DEFAULT_TRANSACTION_TIMEOUT", "TransactionalProducer"]
 DEFAULT_TRANSACTION_TIMEOUT = timedelta(seconds=10)
 """How long a killed worker's transaction may hold back readers of committed records."""
 
+_RETRY_MS = 4
+"""After how long a call is tried again, then after twice as long each time, a second at most.
+
+A transaction that begins while the cluster still writes the marks of the one before is told to try
+again. That is over within milliseconds; the client's own 100 ms would be most of a commit.
+"""
 _FAILED_BEFORE = KafkaError._STATE  # noqa: SLF001 - the client's own name begins so
 
 
@@ -75,6 +81,7 @@ class TransactionalProducer:
                 # A client that starts over keeps a dead handle to its coordinator, and its calls
                 # wait on that for ever; this one is replaced after the first that times out.
                 "metadata.recovery.strategy": "none",
+                "retry.backoff.ms": _RETRY_MS,
             },
         )
         with self._ending("take over"):
