@@ -89,7 +89,9 @@ class Declarations:
             ]
         )
 
-    def fill(self, data: OnLog, given: Any, on: Engine, place: Place | None) -> None:
+    def fill(
+        self, data: OnLog, given: Any, on: Engine, place: Place | None, *, live: bool = False
+    ) -> None:
         """Add the part that fills a stream or table with what an operator or windows give."""
         part: Part
         if isinstance(given, Aggregation):
@@ -124,6 +126,7 @@ class Declarations:
                 function=None,
                 reads=_each_once(reads),
                 writes=(data,),
+                live=live,
                 place=place,
                 **computes,
             )

@@ -147,7 +147,7 @@ class _Grid:
     def filled(self, name: str, operator: Cells | Results) -> Stream[Any]:
         """Declare a stream and the operator that fills it."""
         made = self.stream(name, operator.plan().result(name, "stream"))
-        self._declared.fill(made, operator, "services", self._place)
+        self._declared.fill(made, operator, "services", self._place, live=True)
         return made
 
 

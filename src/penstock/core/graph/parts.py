@@ -388,6 +388,8 @@ class Service(Part):
     """What it computes, where that was declared as an operator."""
     plan: Plan | None = field(default=None, compare=False, repr=False)
     """The operator, ready to run."""
+    live: bool = field(default=False, compare=False, repr=False)
+    """Whether it does the work of live queries, so that somebody waits for each result."""
     place: Place | None = field(default=None, compare=False, repr=False)
     kind: Literal["service", "actor"] = field(default="service", init=False)
 

@@ -133,6 +133,10 @@ class ServiceSettings:
         timedelta(milliseconds=20),
         "exactly once: the longest time between commits of a service that answers questions",
     )
+    live_interval: timedelta = _setting(
+        timedelta(milliseconds=5),
+        "the longest time between commits of the services of live queries",
+    )
     poll_batch: int = _setting(
         2000, "records taken from the client at once; a slow service takes fewer"
     )

@@ -45,11 +45,13 @@ def longest_interval(settings: ServiceSettings) -> timedelta:
 def commit_interval(service: Service, settings: ServiceSettings) -> timedelta:
     """Return how long the results of a service wait for their commit.
 
-    Answers wait for a shorter time than other results: somebody waits for each of them.
+    Answers and live queries wait for a shorter time than other results: somebody looks at each.
     """
     if service.delivery != "exactly_once":
         return settings.commit_interval
     longest = longest_interval(settings)
+    if service.live:
+        return min(longest, settings.live_interval)
     return min(longest, settings.answer_interval) if service.answers else longest
 
 

@@ -143,6 +143,9 @@ def test_results_wait_for_a_part_of_the_time_out_only_where_they_are_in_a_transa
     assert commit_interval(asked, settings) == timedelta(milliseconds=20), "somebody waits"
     quick = replace(settings, commit_interval=timedelta(milliseconds=5))
     assert commit_interval(asked, quick) == timedelta(milliseconds=5)
+    app.live_queries("follow", app.table("known", Word))
+    live = next(part for part in app.graph.parts if part.name == "follow.news.filling")
+    assert commit_interval(live, settings) == timedelta(milliseconds=5), "somebody looks at it"
     assert commit_interval(exactly, settings) == timedelta(seconds=15)
     assert commit_interval(least, settings) == timedelta(minutes=5)
     slow = portion_of(several, settings)
