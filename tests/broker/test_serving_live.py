@@ -12,7 +12,10 @@ from hashlib import sha256
 from pathlib import Path
 from urllib.parse import urlencode
 
+import jwt
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ed25519
+from jwt.algorithms import OKPAlgorithm
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from penstock.backbone.declare import declare_application
@@ -21,6 +24,7 @@ from penstock.client import SyncClient
 from penstock.core.rules.check import verified
 from penstock.errors import DataError
 from penstock.live import field
+from penstock.serving.live.session import MOST_SUBSCRIPTIONS
 
 from .breaking_proxy import BreakingProxy
 from .live_site import Client, EventClient, Todo, Writing, declare_todos, serving_live
@@ -287,10 +291,8 @@ def test_a_slow_client_is_told_that_it_is_behind_and_no_other_waits(todos, kafka
 def test_results_take_a_bounded_amount_of_memory(todos, kafka, tmp_path):
     table = Writing(todos, kafka)
     table.put(*(todo(number, id=f"m{number}", list="memory") for number in range(200)))
-    with (
-        open_door(todos, kafka, tmp_path, live_bytes=10_000) as door,
-        Client(door.port) as client,
-    ):
+    options = {"live_bytes": 10_000, "heartbeat": timedelta(milliseconds=50)}
+    with open_door(todos, kafka, tmp_path, **options) as door, Client(door.port) as client:
         client.subscribe("one", {"filter": {"list": "memory"}})
         client.until("ready", "one")
         client.subscribe("two", {"filter": {"list": "memory", "done": False}})
@@ -299,6 +301,38 @@ def test_results_take_a_bounded_amount_of_memory(todos, kafka, tmp_path):
         # Who asks for what is followed already takes no more.
         client.subscribe("three", {"filter": {"list": "memory"}, "offset": 0})
         client.until("ready", "three")
+        # Silence is broken by heartbeats, with the places of what was sent as a whole.
+        client.until("up-to-date")
+        beats = [client.until("up-to-date") for _ in range(3)]
+        assert client.seen[-3:] == beats, "nothing else came between them"
+        assert all(set(beat["tokens"]) == {"one", "three"} for beat in beats)
+        assert all(beat["stale_seconds"] is not None for beat in beats)
+
+
+def test_a_connection_and_a_gateway_follow_so_many_queries(todos, kafka, tmp_path, monkeypatch):
+    monkeypatch.setattr("penstock.serving.live.following.MOST_QUERIES", 2)
+    query = {"filter": {"list": "of many"}}
+    with open_door(todos, kafka, tmp_path) as door, Client(door.port) as client:
+        for number in range(MOST_SUBSCRIPTIONS):
+            client.subscribe(str(number), query)
+        client.subscribe("too many", query)
+        problem = client.until("error", "too many")["problem"]
+        assert (problem["code"], problem["status"]) == ("live.too-many", 429)
+        client.send("unsubscribe", id="7")
+        client.until("end", "7")
+        client.subscribe("now", query)
+        client.until("ready", "now")
+        ready = {each["id"] for each in client.seen if each["type"] == "ready"}
+        assert len(ready - {"7"}) == MOST_SUBSCRIPTIONS
+        # A second query, but no third one; who asks for a known one takes no place.
+        with Client(door.port) as other:
+            other.subscribe("second", {"filter": {"list": "another"}})
+            other.until("ready", "second")
+            other.subscribe("third", {"filter": {"list": "a third one"}})
+            problem = other.until("error", "third")["problem"]
+            assert (problem["code"], problem["status"]) == ("live.too-many", 503)
+            other.subscribe("third", query)
+            other.until("ready", "third")
 
 
 def test_a_live_query_is_shown_in_a_terminal(todos, kafka, tmp_path, monkeypatch, capsys):
@@ -368,6 +402,41 @@ def test_whoever_may_not_call_any_more_is_told_nothing_more(todos, kafka, tmp_pa
             assert bea.seen[-1]["problem"]["code"] == "caller.unknown"
 
 
+def issuer(home):
+    """Return what signs tokens, and the settings of a gateway that takes them."""
+    key, keys = ed25519.Ed25519PrivateKey.generate(), home / "jwks.json"
+    keys.write_text(json.dumps({"keys": [json.loads(OKPAlgorithm.to_jwk(key.public_key()))]}))
+
+    def signed(subject, seconds):
+        claims = {"sub": subject, "aud": "door", "exp": time.time() + seconds}
+        return jwt.encode(claims, key, "EdDSA")
+
+    return signed, {"jwks_file": str(keys), "jwt_audience": "door", "jwt_leeway": timedelta()}
+
+
+def see_the_same_with_signed_tokens(door, query, signed, write):
+    # Another token of the same rows changes nothing, one of other rows does.
+    with Client(door.port, signed("ann", 600)) as client:
+        client.subscribe("newest", query)
+        client.until_ids("newest", ["r3", "r4"])
+        client.authenticate(signed("ann", 900))
+        assert client.until("authenticated")["name"] == "jwt:ann"
+        write()
+        client.until_that(lambda: client.copies["newest"].documents[0]["rank"] == -1)
+        assert "must-refetch" not in client.types
+        client.authenticate(signed("bea", 600))
+        client.until("must-refetch", "newest")
+        client.until_ids("newest", ["r1", "r2"])
+        # It ends with its time, without a word of anybody.
+        ends = time.time() + 2
+        client.authenticate(signed("bea", 2))
+        with pytest.raises(ConnectionClosed):
+            client.until("never")
+        assert time.time() >= ends - 0.1
+        assert client.seen[-1]["problem"]["code"] == "caller.unknown"
+        assert client.close_code == 1008
+
+
 def test_a_caller_sees_the_rows_of_the_rule_and_aggregates_of_them(todos, kafka, tmp_path):
     table = Writing(todos, kafka)
     tokens = tmp_path / "tokens.toml"
@@ -394,7 +463,8 @@ def test_a_caller_sees_the_rows_of_the_rule_and_aggregates_of_them(todos, kafka,
         return {each["done"]: (each["n"], each["most"]) for each in copy.documents}
 
     table.put(row(1, "ann"), row(2, "bea"), row(3, "ann"), row(4, ""), row(5, "bea", done=True))
-    with open_door(todos, kafka, tmp_path, tokens_file=str(tokens)) as door:
+    signed, options = issuer(tmp_path)
+    with open_door(todos, kafka, tmp_path, tokens_file=str(tokens), **options) as door:
         with Client(door.port, "ann") as ann, Client(door.port, "bea") as bea:
             for client in (ann, bea):
                 client.subscribe("newest", newest)
@@ -417,6 +487,9 @@ def test_a_caller_sees_the_rows_of_the_rule_and_aggregates_of_them(todos, kafka,
             ann.until("must-refetch", "newest")
             ann.until_ids("newest", ["r1", "r2"])
             ann.until_that(lambda: groups(ann.copies["counts"]) == {False: (3, 4), True: (1, 5)})
+        see_the_same_with_signed_tokens(
+            door, newest, signed, lambda: table.put(row(3, "ann", rank=-1))
+        )
         # The token of a place in other rows is worth nothing.
         with Client(door.port, "bea") as bea:
             stale = "q1.1.9.000000000000"

@@ -7,7 +7,7 @@ import pytest
 
 from penstock.core.feeds.feed import KEPT_CHANGES, Feed
 from penstock.core.feeds.replica import Replica
-from penstock.core.feeds.subscription import Subscription
+from penstock.core.feeds.subscription import LONGEST_RESULT, Subscription
 from penstock.core.grid.documents import encode_document
 from penstock.core.grid.messages import News
 from penstock.core.live.query import read_query
@@ -241,6 +241,24 @@ def test_a_token_that_is_none_leads_to_the_whole_result(token):
     client = Client(source, resume=token or "q9.1.1.1")
     client.read()
     assert client.types() == ["must-refetch", "begin", "ready"]
+
+
+def test_a_result_is_sent_as_a_whole_up_to_a_thousand_documents():
+    source = Source({"sort": [["rank", 1]]})
+    for number in range(LONGEST_RESULT):
+        source.write(number, {"_id": number, "rank": number})
+    source.whole()
+    client = Client(source, face="results")
+    client.read()
+    assert client.replica.documents == source.expected()
+    events = Client(source)
+    events.read()
+    source.write(-1, {"_id": -1, "rank": -1})
+    for each in (client, events):
+        each.read()
+    assert client.seen[-1]["problem"]["code"] == "live.too-large"
+    assert client.subscription.ended
+    assert events.replica.documents == source.expected(), "events have no such limit"
 
 
 def test_a_result_that_is_too_large_ends_the_subscription(monkeypatch):
