@@ -19,8 +19,9 @@ from penstock.core.wiring.lookup import find_part
 from penstock.errors import ConfigurationError, DefinitionError
 from penstock.pipelines.execution.batch import run_batch
 from penstock.pipelines.execution.engine import run_pipelines
-from penstock.pipelines.execution.plan import start_query
+from penstock.pipelines.execution.plan import current_run, prepared_query
 from penstock.pipelines.gate import sweeper
+from penstock.pipelines.history.history import Histories
 
 pytestmark = pytest.mark.timeout(1200)
 
@@ -299,8 +300,10 @@ def test_dead_letters_that_a_crash_held_up_come_at_the_next_start_without_new_re
     ground.words("a")
     ground.send("words", *POISON[:3])
     # The query alone, with nobody to write its dead letters: as if killed right after its batch.
-    pipeline = find_part(ground.graph, "count", Pipeline)
-    query = start_query(ground.graph, pipeline, ground.site(threading.Event()), spark)
+    graph, site = ground.graph, ground.site(threading.Event())
+    run = current_run(graph, find_part(graph, "count", Pipeline), site, spark)
+    histories = Histories(graph, run.pipeline, site, spark, checkpoint=run.checkpoint)
+    query = prepared_query(graph, run, site, spark, histories=histories)()
     try:
         ground.wait("the count", lambda: ground.table("counts") == {"a": 1})
         query.processAllAvailable()

@@ -4,6 +4,7 @@
 connect      a connection: to the embedded broker, or to a cluster outside
 declare      an application's topics and schemas, made on the cluster
 site         what a running part is given
+meter        what a running part counts, and its reports
 schemas      the schema each topic was declared with
 log          reads and writes records: consumers, producers, transactions, positions, groups
 topics       topics as declared against topics as they are; ranges of them

@@ -11,6 +11,7 @@ keyboard          a source: lines that a person types
 postgres          a sink: rows of tables of PostgreSQL; a source: their changes; exactly once
 captured          what a source says of a row that has changed
 connector         what a connector implements: live or positioned sources, sinks
+opening           connections are opened whole or not at all
 lookup            rows of outside stores that services ask for, kept for a while
 lines, ratelimit  bytes cut into lines; the length of each and their speed are bounded
 redis             sinks: keys and channels of Redis; a source: its streams; exactly once

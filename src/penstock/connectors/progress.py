@@ -6,27 +6,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
-from typing import Literal, Self
+from typing import Literal
 
-from penstock.core.status.rates import Rates
-from penstock.core.status.report import Counts, PartReport, PartState
-from penstock.errors import PenstockError
+from penstock.backbone.meter import Meter
+from penstock.core.status.report import PartReport, PartState
 from penstock.machine.process.whereabouts import whereabouts
 
 __all__ = ["Progress"]
 
-_REPORT_SECONDS = 1.0
 _PATIENCE_SECONDS = 3.0
 """One that has waited this long for Kafka says so."""
 
 
-class Progress:
-    """The counts and the state of one source or sink, reported from a thread of its own.
-
-    One thread counts, the reporting thread reads: each count is replaced as a whole, so every
-    report is balanced. As a context manager it reports "starting" first and "stopped" or "failed"
-    last.
-    """
+class Progress(Meter):
+    """The counts and the state of one source or sink, and where the user's code is."""
 
     def __init__(
         self,
@@ -37,22 +30,12 @@ class Progress:
         clock: Callable[[], float] = time.time,
         slow_call: timedelta = timedelta(seconds=30),
     ) -> None:
-        self._part = part
-        self._report = report
-        self._kind: Literal["source", "sink"] = kind
-        self._clock = clock
-        self._counts = Counts()
-        self._state: PartState = "starting"
-        self._reason = ""
+        super().__init__(part, report, kind=kind, clock=clock)
         self._waiting_since: float | None = None
         self._slow_seconds = slow_call.total_seconds()
         self._in_hand: tuple[float, int] | None = None
         self._thread_at_work = 0
         self._complaint = ""
-        self._detail: dict[str, str] = {}
-        self._rates = Rates(clock())
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"report-{part}", daemon=True)
 
     def took(self, items: int) -> None:
         """Count items as received and in flight."""
@@ -77,21 +60,9 @@ class Progress:
         """Forget some of the items in flight: they will be read again."""
         self._count(received=-items, in_flight=-items)
 
-    def running(self) -> None:
-        """Say that all is well."""
-        self._state, self._reason = "running", ""
-
-    def degraded(self, reason: str) -> None:
-        """Say that it does not go on, and why."""
-        self._state, self._reason = "degraded", reason
-
     def ended(self, reason: str) -> None:
         """Say why there is no more to come."""
         self._reason = reason
-
-    def tell(self, fact: str, text: str) -> None:
-        """Show a fact in the reports that follow."""
-        self._detail = {**self._detail, fact: text}
 
     def complain(self, trouble: str) -> None:
         """Say why items do not get in; empty: they do."""
@@ -125,45 +96,14 @@ class Progress:
         finally:
             self._waiting_since = None
 
-    def snapshot(self) -> PartReport:
-        """Return the report of this moment; rates are those since the last one."""
-        now, counts = self._clock(), self._counts
-        rate_in, rate_out = self._rates.since_last(counts, at=now)
-        state, reason = self._condition(now)
-        return PartReport(
-            part=self._part,
-            kind=self._kind,
-            state=state,
-            reason=reason,
-            at=now,
-            counts=counts,
-            rate_in=rate_in,
-            rate_out=rate_out,
-            detail=self._detail,
-        )
-
-    def __enter__(self) -> Self:
-        self._report(self.snapshot())
-        self._thread.start()
-        return self
-
     def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._done.set()
-        self._thread.join()
         self._waiting_since = self._in_hand = None
-        self._state = "failed" if error else "stopped"
-        if error:
-            self._reason = error.message if isinstance(error, PenstockError) else repr(error)
-        self._report(self.snapshot())
-
-    def _run(self) -> None:
-        while not self._done.wait(_REPORT_SECONDS):
-            self._report(self.snapshot())
+        super().__exit__(kind, error, trace)
 
     def _condition(self, now: float) -> tuple[PartState, str]:
         since = self._waiting_since
@@ -175,14 +115,3 @@ class Progress:
         if self._state == "running" and self._complaint:
             return "degraded", self._complaint
         return self._state, self._reason
-
-    def _count(self, **changes: int) -> None:
-        counts = self._counts
-        self._counts = Counts(
-            received=counts.received + changes.get("received", 0),
-            passed=counts.passed + changes.get("passed", 0),
-            filtered=counts.filtered + changes.get("filtered", 0),
-            dead_lettered=counts.dead_lettered + changes.get("dead_lettered", 0),
-            in_flight=counts.in_flight + changes.get("in_flight", 0),
-            written=counts.written + changes.get("written", 0),
-        )

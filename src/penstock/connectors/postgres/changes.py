@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any, Literal
 
 from penstock.connectors.connector import WHOLE, Position
+from penstock.connectors.opening import source_of
 from penstock.connectors.options import ConnectorOptions
 from penstock.connectors.postgres.address import Address, explained, read_address
 from penstock.connectors.postgres.reading import ChangesReading
@@ -46,9 +47,8 @@ class PostgresChanges:
 
     def attempt(self, part: Source | Sink) -> str:
         """Connect, and look at what changes need: the tables, the level of the log, the rights."""
-        if isinstance(part, Sink):
-            raise ConfigurationError(f"{part.name} is no source", code="connector.refused")
-        connection = self.address.connect(f"penstock source {part.name}")
+        source = source_of(part)
+        connection = self.address.connect(f"penstock source {source.name}")
         with explained(), connection:
             return inspect_server(connection, self.slot_definition)
 

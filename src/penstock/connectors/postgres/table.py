@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any, Literal
 
 from penstock.connectors.connector import BatchLimits
+from penstock.connectors.opening import closed_on_failure, sink_of
 from penstock.connectors.options import ConnectorOptions
 from penstock.connectors.postgres.address import Address, read_address
 from penstock.connectors.postgres.writer import TableWriter, Target
@@ -39,19 +40,13 @@ class PostgresTable:
 
     def open(self, sink: Sink) -> TableWriter:
         """Connect, take the sink's lock, and look at the table and what was written."""
-        writer = TableWriter(self._target(sink), self.address)
-        try:
+        with closed_on_failure(TableWriter(self._target(sink), self.address)) as writer:
             writer.prepare()
-        except BaseException:
-            writer.close()
-            raise
         return writer
 
     def attempt(self, part: Sink | Source) -> str:
         """Connect, and compare the table with the record type."""
-        if isinstance(part, Source):
-            raise ConfigurationError(f"{part.name} is no sink", code="connector.refused")
-        writer = TableWriter(self._target(part), self.address)
+        writer = TableWriter(self._target(sink_of(part)), self.address)
         try:
             return writer.inspect()
         finally:

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any, Literal
 
 from penstock.connectors.connector import BatchLimits
+from penstock.connectors.opening import closed_on_failure, sink_of
 from penstock.connectors.options import ConnectorOptions
 from penstock.connectors.redis.address import Address, read_address
 from penstock.connectors.redis.writer import KeysWriter, Target
@@ -38,19 +39,13 @@ class RedisSink:
 
     def open(self, sink: Sink) -> KeysWriter:
         """Connect, and read what was written."""
-        writer = KeysWriter(self._target(sink), self.address)
-        try:
+        with closed_on_failure(KeysWriter(self._target(sink), self.address)) as writer:
             writer.prepare()
-        except BaseException:
-            writer.close()
-            raise
         return writer
 
     def attempt(self, part: Sink | Source) -> str:
         """Connect, and read what was written."""
-        if isinstance(part, Source):
-            raise ConfigurationError(f"{part.name} is no sink", code="connector.refused")
-        writer = self.open(part)
+        writer = self.open(sink_of(part))
         try:
             written = sum(writer.positions().values())
         finally:

@@ -59,7 +59,6 @@ __all__ = [
     "pane_rows",
     "prepared_query",
     "program_of",
-    "start_query",
 ]
 
 
@@ -126,16 +125,6 @@ def current_run(graph: Graph, pipeline: Pipeline, site: Site, spark: SparkSessio
         into=pipeline.writes,
         guard=guard,
     )
-
-
-def start_query(
-    graph: Graph, pipeline: Pipeline, site: Site, spark: SparkSession
-) -> StreamingQuery:
-    """Start the pipeline as a stream, from where its checkpoint stands; it may have no history."""
-    run = current_run(graph, pipeline, site, spark)
-    histories = Histories(graph, pipeline, site, spark, checkpoint=run.checkpoint)
-    histories.load()
-    return prepared_query(graph, run, site, spark, histories=histories)()
 
 
 def prepared_query(
