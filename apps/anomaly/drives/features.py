@@ -98,8 +98,10 @@ class DriveHistory:
 
     def _stands_still(self, day: DriveDay) -> bool:
         """Return whether the drive has hardly run since its last values, not long ago."""
-        if self.last_at is None or (day.at - self.last_at).days > _RECENT_DAYS:
+        if self.last_at is None or not 0 < (day.at - self.last_at).days <= _RECENT_DAYS:
             return False
+        if not day.power_on_hours:
+            return False  # it does not say
         return day.power_on_hours - self.last_hours <= 1
 
 

@@ -45,6 +45,9 @@ def _rows(file: Path) -> Iterator[tuple[DriveDay, bool]]:
         if missing:
             raise DrivesError(f"{file}: the column {min(missing)} is missing")
         for row in reader:
+            if None in row.values() or None in row:
+                text = f"it has not {len(reader.fieldnames or ())} columns, as the first line has"
+                raise DrivesError(f"{file}, line {reader.line_num}: {text}")
             try:
                 yield _values(row), row.get("failure") == "1"
             except (TypeError, ValueError, OverflowError) as error:

@@ -24,6 +24,8 @@ ALARM = 0.5
 
 CRITICAL = {"season": 7.0, "neighbours": 3.0, "level": 12.0, "range": 2.0}
 """How surprising each must be to be an anomaly by itself."""
+LARGEST = 1e100
+"""A value that is further from 0 counts as this one: so squares, and sums of them, are finite."""
 _MOST = 50.0
 """A surprise counts at most so many times its critical value."""
 
@@ -83,7 +85,8 @@ class SeriesDetector:
     seen: int = 0
 
     def see(self, at: datetime, value: float) -> Score:
-        """Return the score of a value, and learn from it."""
+        """Return the score of a value, and learn from it; it must be a number."""
+        value = min(max(value, -LARGEST), LARGEST)
         errors = {
             "season": self.season.see(at, value),
             "level": self.level.see(value),

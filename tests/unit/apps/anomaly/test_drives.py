@@ -69,6 +69,13 @@ def test_a_drive_whose_clock_stands_still_is_stalled_and_that_fades():
     assert [each["stalled"] for each in found] == pytest.approx([0, 0, 1, 0.9, 0.81, 0.729])
 
 
+def test_a_day_that_comes_twice_or_does_not_say_its_hours_is_no_stall():
+    twice = seen([day(0), day(0), day(1), day(1)])[1]
+    assert not any(each["stalled"] for each in twice)
+    unsaid = seen([day(0, hours=0), day(1, hours=0)])[1]
+    assert not any(each["stalled"] for each in unsaid)
+
+
 def test_an_alarm_is_given_once_and_more_is_done_when_it_is_certain():
     days = [(day(0), False), (day(1, pending=8), False), (day(2, pending=900), False)]
     [drive] = replay(days, made()).values()
@@ -167,6 +174,12 @@ def test_a_file_is_replayed_in_the_order_of_its_days_whatever_its_lines_are(tmp_
     ]
 
 
+COLUMNS = (
+    b"date,serial_number,model,capacity_bytes,failure,"
+    b"smart_1_raw,smart_5_raw,smart_9_raw,smart_194_raw,smart_197_raw\n"
+)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
@@ -174,6 +187,11 @@ def test_a_file_is_replayed_in_the_order_of_its_days_whatever_its_lines_are(tmp_
         ("a.csv", b"", "is missing"),
         ("a.csv.gz", b"no gzip", "gzip"),
         ("a.csv", b"\xff\xfe", "decode"),
+        ("a.csv", COLUMNS + b"2013-04-10,A,M,1\n", "line 2: it has not 10 columns"),
+        ("a.csv", COLUMNS + b"2013-04-10,A,M,1,0,1,2,3,4,5,6\n", "line 2: it has not 10 columns"),
+        ("a.csv", COLUMNS + b"2013-13-10,A,M,1,0,1,2,3,4,5\n", "line 2: month"),
+        ("a.csv", COLUMNS + b"2013-04-10,A,M,1,0,1,2,1e999,4,5\n", "line 2"),
+        ("a.csv.gz", gzip.compress(COLUMNS)[:-9], "end-of-stream"),
     ],
 )
 def test_a_file_without_drives_is_one_line(tmp_path, capsys, name, content, words):

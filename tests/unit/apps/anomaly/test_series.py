@@ -12,6 +12,8 @@ from apps.anomaly.__main__ import main
 from apps.anomaly.series.detector import ALARM, SeriesDetector
 from apps.anomaly.series.errors import Level, Neighbours, Range, Season
 from apps.anomaly.series.surprise import Surprise
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 BEGIN = datetime(2026, 1, 5, tzinfo=UTC)
 
@@ -152,20 +154,56 @@ def test_files_are_scored_row_by_row_under_their_own_names(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("a,b\n1,2\n", "has to name timestamp and value"),
-        ("timestamp,value\n2026-01-01,x\n", "line 2"),
-        ("timestamp,value\nyesterday,1\n", "line 2"),
-        ("timestamp,value\n2026-01-01,nan\n", "not a number"),
+        (b"a,b\n1,2\n", "has to name timestamp and value"),
+        (b"", "has to name timestamp and value"),
+        (b"timestamp,value\n2026-01-01,x\n", "line 2"),
+        (b"timestamp,value\nyesterday,1\n", "line 2"),
+        (b"timestamp,value\n1388534400,1\n", "line 2"),
+        (b"timestamp,value\n2026-01-01,-inf\n", "not a number"),
+        (b"timestamp,value\n2026-01-01,1\n2026-01-0", "line 3: it has 1 of 2 columns"),
+        (b"timestamp,value\n2026-01-01,1\0\n", "line 2"),
+        (b"timestamp,value\n\xff\xfe,1\n", "decode"),
+        (b"timestamp,value\n" + b"a" * 200_000, "field larger"),
     ],
 )
 def test_a_file_that_is_no_series_is_one_line_and_leaves_nothing(tmp_path, capsys, content, words):
     (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "bad.csv").write_text(content)
+    (tmp_path / "in" / "bad.csv").write_bytes(content)
     assert main(["score", str(tmp_path / "in"), str(tmp_path / "out")]) == 1
     said = capsys.readouterr().err
     assert words in said
     assert "Traceback" not in said
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_file_that_is_no_series_does_not_keep_the_others_from_being_scored(tmp_path, capsys):
+    source, target = tmp_path / "in", tmp_path / "out"
+    source.mkdir()
+    for name in ("a", "b", "c"):
+        text = "nothing" if name == "b" else "timestamp,value\n2026-01-01,1\n2026-01-02,\n"
+        (source / f"{name}.csv").write_text(text)
+    (source / "d.csv").mkdir()
+    (source / "e.csv").write_text("timestamp,value\n")
+    assert main(["score", str(source), str(target)]) == 1
+    assert "1 of 4 files are not scored" in capsys.readouterr().err
+    assert sorted(each.name for each in target.iterdir()) == ["a.csv", "c.csv", "e.csv"]
+    assert [row["anomaly_score"] for row in scored(target / "a.csv")] == ["0", "0"]
+    assert scored(target / "e.csv") == []
+
+
+ODD = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from([0.0, -0.0, 1.0, 1e308, -1e308, 5e-324]),
+)
+
+
+@settings(max_examples=25)
+@given(st.lists(st.tuples(st.datetimes(), ODD), min_size=1, max_size=5), st.integers(0, 400))
+def test_whatever_the_values_and_their_times_are_cutting_a_series_changes_no_score(rows, cut):
+    series = (rows * 320)[:320]
+    found = [score.value for score in scores(series)]
+    assert all(0 <= value <= 1 for value in found)
+    assert [score.value for score in scores(series[:cut])] == found[:cut]
 
 
 @pytest.mark.parametrize("made", [False, True])
