@@ -23,7 +23,8 @@ from apps.anomaly.ingest import ingest
 from apps.anomaly.scorer import FirstModel, Scorer
 from apps.anomaly.scoreservice import Scores
 from apps.anomaly.sessions import Push, Session, follow
-from apps.anomaly.training import audit, drift, job
+from apps.anomaly.training import audit, drift, job, tuning
+from apps.anomaly.usage import following, learning
 
 __all__ = [
     "FirstModel",
@@ -37,6 +38,9 @@ __all__ = [
     "drift",
     "drives",
     "follow",
+    "following",
     "ingest",
     "job",
+    "learning",
+    "tuning",
 ]

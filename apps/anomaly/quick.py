@@ -12,7 +12,17 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from apps.anomaly.scoring import Ordinary, TelemetryModel
-from apps.anomaly.trend import EARLIEST, FADES, FAST, LARGEST, MOST_STILL, SLOW, WARNINGS, shape_of
+from apps.anomaly.trend import (
+    EARLIEST,
+    FADES,
+    FAST,
+    LARGEST,
+    MOST_STILL,
+    SETTLED,
+    SLOW,
+    WARNINGS,
+    shape_of,
+)
 
 __all__ = ["Quick"]
 
@@ -32,16 +42,19 @@ def step(packed, started, metrics):
     {values}, = metrics.values()
     if before != started:
         return None
-    if count < {EARLIEST}:
+    if count < {SETTLED}:
         count += 1
+        slow = 1 / count
+    else:
+        slow = {SLOW}
     warnings *= {FADES}
-    ordinary = count == {EARLIEST} and {least} <= warnings <= {most}
+    ordinary = count >= {EARLIEST} and {least} <= warnings <= {most}
 """
 _METRIC = """
     if not -{LARGEST} <= v{n} <= {LARGEST}:
         return None
     s{n} += {FAST} * (v{n} - s{n})
-    l{n} += {SLOW} * (v{n} - l{n})
+    l{n} += slow * (v{n} - l{n})
     if v{n} != a{n}:
         k{n} = 0.0
     elif k{n} < {MOST_STILL}:
@@ -63,6 +76,7 @@ _NUMBERS: Final = {
         "EARLIEST": EARLIEST,
         "FAST": FAST,
         "SLOW": SLOW,
+        "SETTLED": SETTLED,
         "MOST_STILL": MOST_STILL,
         "LARGEST": LARGEST,
     }.items()

@@ -16,7 +16,9 @@ from apps.anomaly.quick import Quick
 from apps.anomaly.records import Anomaly, ModelAlarm, Sample, Telemetry
 from apps.anomaly.scoring import MODEL, Score, TelemetryModel, check
 from apps.anomaly.scoring import score as score_of
+from apps.anomaly.training import tuning
 from apps.anomaly.training.learning import learn
+from apps.anomaly.training.tuning import ONE_IN, Runtime, one_in
 from apps.anomaly.trend import Trend
 from penstock import State, feedback
 from penstock.models import Models, ModelVersion, Served, sealed
@@ -26,8 +28,6 @@ __all__ = ["FirstModel", "Scorer"]
 
 ENOUGH = 2_000
 """The first model is learnt from so many samples."""
-ONE_IN = 10
-"""Once there is a model, so many measurements of a device have one sample."""
 WILD, TRUSTED, MANY = 0.3, 20, 1_000
 """If more than this share of the scores is certain, beside so many that are given in advance, no
 device is taken out of use for it; after so many scores the counts are halved."""
@@ -76,6 +76,8 @@ class Scorer:
         self.served: Served[TelemetryModel] | None = None
         self.quick = Quick(NOTHING)
         self.restraint = Restraint()
+        self.settings = Models(tuning.MODEL, Runtime, check=tuning.check)
+        self.one_in = ONE_IN
 
     def process(
         self, measured: Telemetry, past: State[bytes], rows: Rows[ModelVersion]
@@ -96,10 +98,11 @@ class Scorer:
         else:
             after, ordinary = quick
         past.set(after)
-        if ordinary and measured.number % ONE_IN and served and not self.models.refused:
+        if ordinary and measured.number % self.one_in and served and not self.models.refused:
             if measured.scored is None:
                 self.restraint.seen += 1
             return None
+        self.one_in = one_in(self.settings.newest(rows))
         if quick is not None:
             trend = Trend.opened(after)
         return list(self._said(measured, trend, served, ordinary=ordinary))
@@ -113,10 +116,10 @@ class Scorer:
         ordinary: bool,
     ) -> Iterator[Anomaly | ModelAlarm | Sample]:
         """Give what there is to say of a measurement that may be a sample, or anomalous."""
-        for each in self.models.refusals():
+        for each in (*self.models.refusals(), *self.settings.refusals()):
             yield ModelAlarm(each.model, each.version, each.code, each.reason)
         features = trend.features(measured.metrics)
-        sampled = served is None or measured.number % ONE_IN == 0
+        sampled = served is None or measured.number % self.one_in == 0
         found = None
         if served is not None and trend.long_enough and (sampled or measured.scored is None):
             known = served.parameters

@@ -19,6 +19,8 @@ FAST, SLOW, FADES = 0.2, 0.01, 0.9
 """How much of a new value is in the short mean and in the long one; what is left of a count."""
 EARLIEST = 5
 """A device that has just started is not scored before so many measurements."""
+SETTLED = 100
+"""Until so many the long mean is that of all; after them older ones fade."""
 MOST_STILL = 30.0
 """Equal values in a row are counted up to here."""
 MOST_METRICS = 64
@@ -87,7 +89,7 @@ class Trend:
     started: int
     """When the device started: what was before does not count."""
     count: int
-    """How many measurements there were, up to the first that is scored."""
+    """How many measurements there were, up to `SETTLED`."""
     warnings: float
     """Log lines that warn, older ones counted less."""
 
@@ -136,14 +138,14 @@ class Trend:
         found = _trend(Trend)
         if tuple(metrics) == self.shape.names:
             shape, columns = self.shape, self._columns
-            columns = _moved(metrics.values(), *columns)
+            columns = _moved(metrics.values(), *columns, slow=_slow(self.count))
         else:
             shape, columns = self._mixed(metrics)
         found.shape = shape
         found.shorts, found.longs, found.lasts, found.stills = columns
         lines = sum(line.startswith(WARNING) for line in log) if log else 0
         found.warnings = FADES * self.warnings + lines
-        found.started, found.count = self.started, min(self.count + 1, EARLIEST)
+        found.started, found.count = self.started, min(self.count + 1, SETTLED)
         return found
 
     def features(self, metrics: Iterable[str]) -> dict[str, float]:
@@ -177,13 +179,20 @@ class Trend:
         here = [name for name in metrics if name in rows]
         if here:
             past = zip(*(rows[name] for name in here), strict=True)
-            moved = _moved([metrics[name] for name in here], *past)
+            values = [metrics[name] for name in here]
+            moved = _moved(values, *past, slow=_slow(self.count))
             rows |= zip(here, zip(*moved, strict=True), strict=True)
         return _shapes[tuple(rows)], list(zip(*rows.values(), strict=True)) or [()] * 4
 
 
 def _moved(
-    values: Collection[float], shorts: Column, longs: Column, lasts: Column, stills: Column
+    values: Collection[float],
+    shorts: Column,
+    longs: Column,
+    lasts: Column,
+    stills: Column,
+    *,
+    slow: float,
 ) -> Sequence[Column]:
     """Return the columns after one more value of each metric."""
     moved: tuple[list[float], ...] = ([], [], [], [])
@@ -192,10 +201,15 @@ def _moved(
         if not -LARGEST <= value <= LARGEST:
             value = _bounded(value)  # noqa: PLW2901
         to_shorts.append(short + FAST * (value - short))
-        to_longs.append(long + SLOW * (value - long))
+        to_longs.append(long + slow * (value - long))
         to_lasts.append(value)
         to_stills.append(0.0 if value != last else still + 1 if still < MOST_STILL else still)
     return moved
+
+
+def _slow(count: int) -> float:
+    """Return how much of a new value is in the long mean, after so many measurements."""
+    return SLOW if count >= SETTLED else 1 / (count + 1)
 
 
 def _bounded(value: float) -> float:

@@ -9,6 +9,10 @@ from apps.anomaly.scoring import MODEL, TelemetryModel, score
 from apps.anomaly.training.job import IN_SERVICE, train
 from apps.anomaly.training.learning import learn
 from apps.anomaly.training.sparkscore import SCORE, ranges_of
+from apps.anomaly.usage import learning as usage_learning
+from apps.anomaly.usage.learning import learn_usage
+from apps.anomaly.usage.patterns import Usage, nearest
+from apps.anomaly.usage.patterns import check as check_usage
 
 from penstock.jobs import JobRun
 from penstock.models import ModelVersion, opened, sealed
@@ -125,3 +129,51 @@ def test_few_anomalies_are_not_learnt_from(spark):
     model = opened(published[0] if published else learnt, TelemetryModel)
     assert score(model, "server", rows[1_000][6]).value > model.threshold
     assert decision.samples == 2_000
+
+
+def used(levels, *, device, number):
+    row = {"os.load.level": levels[0], "app.requests.level": levels[1], "os.load.shift": 0.0}
+    at = T0 + timedelta(seconds=number)
+    return (MODEL, "server", device, number, at, 0.0, row)
+
+
+def patterns_of(spark, rows, *versions):
+    found = [tuple(getattr(each, name) for name in each.__struct_fields__) for each in versions]
+    once = JobRun(started_at=T0, offsets={"samples": {0: (0, 9)}}, asked=False)
+    frame = spark.createDataFrame(found, VERSIONS)
+    return learn_usage(spark.createDataFrame(rows, ROWS), frame, run=once)
+
+
+def test_patterns_of_usage_are_found_and_replaced_only_by_better_ones(spark, monkeypatch):
+    monkeypatch.setattr(usage_learning, "NUMBERS", (2, 3))
+    chance = Random(4)
+    busy, idle = (0.9, 400.0), (0.1, 20.0)
+
+    def week(*, idle_from=8):
+        return [
+            used(
+                (load * chance.gauss(1, 0.02), many * chance.gauss(1, 0.02)),
+                device=f"d{n}",
+                number=at,
+            )
+            for n in range(12)
+            for load, many in [busy if n < idle_from else idle]
+            for at in range(40)
+        ]
+
+    first = patterns_of(spark, week())
+    assert first.version == 1
+    assert first.figures["silhouette of 2 in server"] > 0.9
+    usage = opened(first, Usage)
+    check_usage(usage)
+    [kind] = usage.kinds.values()
+    assert (kind.levels, kind.shares) == (["app.requests.level", "os.load.level"], [8 / 12, 4 / 12])
+    at = {"app.requests.level": 390.0, "os.load.level": 0.85}
+    assert (nearest(kind, at), nearest(kind, dict.fromkeys(at, 0.1))) == (0, 1)
+    assert patterns_of(spark, week(), first) is None  # no better
+    moved = [
+        (*row[:6], row[6] | {"os.load.level": 3 * row[6]["os.load.level"]})
+        for row in week(idle_from=6)
+    ]
+    second = patterns_of(spark, moved, first)
+    assert (second.version, opened(second, Usage).kinds["server"].shares) == (2, [0.5, 0.5])

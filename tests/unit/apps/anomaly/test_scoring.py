@@ -140,7 +140,7 @@ def test_a_device_says_what_it_likes_and_its_past_stays_finite_and_whole():
     for value in (1e308, -1e308, float("inf"), float("-inf"), float("nan"), 1.0):
         trend = Trend.opened(trend.of(2**70).after({"x": value}, ["error: \n"]).packed())
         assert all(map(isfinite, trend.features(["x"]).values()))
-    assert trend.count == 5
+    assert trend.count == 6
     kept = trend.after({"y": 2.0})
     assert kept.shape.names == ("x", "y")
     assert (kept.lasts[0], kept.stills[0]) == (trend.lasts[0], trend.stills[0])
