@@ -1,17 +1,19 @@
 """Writes records and tells of each where it stands on the log, for a sender who must not wait.
 
-The producer for gateways: `send` never blocks, and whoever sends hears of every record from a
-thread of the producer's own.
+The producer for gateways: `send` never blocks, and neither does `serve`, in which the sender hears
+what became of records. It has no thread of its own: two threads that take turns at the interpreter
+for each record cost more than all the rest of its way.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Any, Protocol, Self
 
+import msgspec
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from penstock.backbone.client.connection import Connection
@@ -20,21 +22,73 @@ from penstock.backbone.client.logrecord import Headers
 from penstock.backbone.log.sending import Sender, SendLimits
 from penstock.errors import DataError, PenstockError, TransientError
 
-__all__ = ["AcknowledgingProducer", "Delivered"]
+__all__ = ["AcknowledgingProducer", "Sendable", "Sending", "Stand"]
 
-_SERVE_SECONDS = 0.1
-"""How long the producer's thread may wait for acknowledgements before it looks whether to end."""
 
-Delivered = Callable[[int, int, PenstockError | None], None]
-"""Hears the partition and the offset of a record, or why it is not known to be on the log."""
+class Stand(msgspec.Struct, frozen=True, gc=False):
+    """Where a record stands on the log; made for every record, so it must be cheap to make."""
+
+    partition: int
+    offset: int
+
+
+class Sendable(Protocol):
+    """A record on its way."""
+
+    @property
+    def key(self) -> bytes | None:
+        """Its key, which decides its partition."""
+
+    @property
+    def value(self) -> bytes:
+        """Its value."""
+
+    @property
+    def headers(self) -> Headers:
+        """Its headers."""
+
+
+class Sending:
+    """What becomes of records that are sent together: ``outcomes``, in their order.
+
+    ``complete`` is called once, when all of them were heard of.
+    """
+
+    __slots__ = ("_complete", "_heard", "_queued", "failed", "outcomes")
+
+    def __init__(self, outcomes: list[Any], complete: Callable[[], None]) -> None:
+        self.outcomes = outcomes
+        """For each record a Stand, or the error that says why nobody knows; or what was there."""
+        self.failed = False
+        """Whether any of them was not taken, or is not known to be on the log."""
+        self._complete = complete
+        self._heard = 0
+        self._queued = -1
+
+    def told(self, at: int, outcome: Stand | PenstockError) -> None:
+        """Take what became of a record that went to the client."""
+        self.outcomes[at] = outcome
+        self._heard = heard = self._heard + 1
+        if heard == self._queued:
+            self._complete()
+
+    def refused(self, at: int, error: PenstockError) -> None:
+        """Take why a record did not go to the client."""
+        self.outcomes[at] = error
+        self.failed = True
+
+    def queued(self, count: int) -> None:
+        """Hear how many went to the client."""
+        self._queued = count
+        if self._heard == count:
+            self._complete()
 
 
 class AcknowledgingProducer:
-    """An idempotent producer that tells of each record, from a thread of its own.
+    """An idempotent producer that tells of each record, when it is served.
 
-    What hears of a record must be quick and must raise nothing. When the cluster is away, a record
-    is given up after ``limits.delivery_timeout``: nobody knows then whether it was written.
-    ``dead``: the client has failed as a whole; make a new one.
+    When the cluster is away, a record is given up after ``limits.delivery_timeout``: nobody knows
+    then whether it was written. ``dead``: the client has failed as a whole; make a new one.
     """
 
     def __init__(self, connection: Connection, *, limits: SendLimits) -> None:
@@ -48,16 +102,9 @@ class AcknowledgingProducer:
             },
         )
         self._produce = self._sender.client.produce
-        self._ending = threading.Event()
+        self._poll = self._sender.client.poll
+        self._turn = threading.Lock()
         self.dead = False
-        self._thread = threading.Thread(target=self._serve, name="acknowledgements", daemon=True)
-        self._after: Callable[[], None] = lambda: None
-
-    def begin(self, after: Callable[[], None] = lambda: None) -> Self:
-        """Begin; ``after`` is called behind each handful of records that were heard of."""
-        self._after = after
-        self._thread.start()
-        return self
 
     def partitions(self, topics: Iterable[str], *, timeout: timedelta) -> Mapping[str, int]:
         """Return how many partitions topics have; TransientError: the cluster does not say."""
@@ -74,34 +121,46 @@ class AcknowledgingProducer:
     def send(
         self,
         topic: str,
+        records: Sequence[tuple[int, Sendable]],
+        sending: Sending,
         *,
-        key: bytes | None,
-        value: bytes,
-        partition: int | None,
-        on_delivered: Delivered,
-        headers: Headers = (),
-    ) -> None:
-        """Queue one record; without a partition, its key decides.
+        partitions: Iterator[int] | None = None,
+    ) -> int:
+        """Queue records under their numbers in a sending; return how many went to the client.
 
-        DataError: the client does not take it. TransientError ``kafka.queue-full``: there is no
-        room; the record was not taken. What becomes of it later is told.
+        Without ``partitions``, their keys decide. The outcome of one that the client does not take
+        is a DataError, or a TransientError ``kafka.queue-full``: there is no room.
         """
+        produce, hear, sent = self._produce, self._hear, 0
+        for at, record in records:
+            more: dict[str, Any] = {"headers": [*record.headers]} if record.headers else {}
+            try:
+                produce(
+                    topic,
+                    record.value,
+                    record.key,
+                    -1 if partitions is None else next(partitions),
+                    partial(hear, sending, at),
+                    **more,
+                )
+                sent += 1
+            except BufferError:
+                sending.refused(at, _full())
+            except KafkaException as error:
+                sending.refused(at, self._named(cause(error), topic, len(record.value)))
+        sending.queued(sent)
+        return sent
+
+    def serve(self) -> None:
+        """Tell what became of records meanwhile; to be called often while any are on their way."""
+        if not self._turn.acquire(blocking=False):
+            return  # it is being closed
         try:
-            number = -1 if partition is None else partition
-            self._produce(
-                topic,
-                value,
-                key,
-                number,
-                on_delivery=partial(self._delivered, on_delivered, topic, len(value)),
-                headers=list(headers) if headers else None,
-            )
-        except BufferError:
-            raise TransientError(
-                "too many records wait for Kafka", code="kafka.queue-full", hint="penstock doctor"
-            ) from None
-        except KafkaException as error:
-            raise self._named(cause(error), topic, len(value)) from error
+            self._poll(0)
+        except KafkaException:
+            self.dead = True
+        finally:
+            self._turn.release()
 
     def trouble(self) -> str | None:
         """Return why the cluster cannot be reached, None if it can; it may ask for a moment."""
@@ -109,14 +168,10 @@ class AcknowledgingProducer:
 
     def close(self, timeout: timedelta) -> None:
         """Wait for what was sent, then end; what was not acknowledged is told as not known."""
-        with suppress(KafkaException):
+        with self._turn, suppress(KafkaException):
             self._sender.flush(timeout.total_seconds())
         self._sender.client.purge()
-        with suppress(KafkaException):
-            self._sender.client.poll(0)
-        self._after()
-        self._ending.set()
-        self._thread.join()
+        self.serve()
 
     def __enter__(self) -> Self:
         return self
@@ -129,30 +184,15 @@ class AcknowledgingProducer:
     ) -> None:
         self.close(timedelta())
 
-    def _serve(self) -> None:
-        while not self._ending.is_set():
-            try:
-                if self._sender.client.poll(_SERVE_SECONDS):
-                    self._after()
-            except KafkaException:
-                self.dead = True
-                self._after()
-                self._ending.wait(_SERVE_SECONDS)
-
-    def _delivered(
-        self,
-        on_delivered: Delivered,
-        topic: str,
-        size: int,
-        error: KafkaError | None,
-        message: Message,
-    ) -> None:
+    def _hear(self, sending: Sending, at: int, error: KafkaError | None, message: Message) -> None:
         if error is None:
-            on_delivered(message.partition() or 0, message.offset() or 0, None)
+            sending.told(at, Stand(message.partition() or 0, message.offset() or 0))
             return
         if error.fatal():
             self.dead = True
-        on_delivered(-1, -1, self._named(error, topic, size))
+        sending.failed = True
+        size = len(message.value() or b"")
+        sending.told(at, self._named(error, message.topic() or "", size))
 
     def _named(self, error: KafkaError, topic: str, size: int) -> PenstockError:
         doing = f"sending {size} bytes to {topic}"
@@ -160,3 +200,9 @@ class AcknowledgingProducer:
         if isinstance(named, DataError | TransientError):
             return named
         return TransientError(named.message, code=named.code, detail=named.detail, hint=named.hint)
+
+
+def _full() -> TransientError:
+    return TransientError(
+        "too many records wait for Kafka", code="kafka.queue-full", hint="penstock doctor"
+    )

@@ -89,7 +89,6 @@ async def _follow(
     limits = SendLimits(records=_WAITING, linger=_LINGER, delivery_timeout=_DELIVERY)
     producer = AcknowledgingProducer(connection, limits=limits)
     intake = Intake(producer, most_waiting=_WAITING)
-    producer.begin(intake.wake)
     following = Following(
         live, connection, intake, most_bytes=session.loaded.settings.serving.live_bytes
     )

@@ -72,8 +72,9 @@ class JsonCodec(Generic[T]):
         self._odd_decimal = odd_decimal(record.schema)
         checked = self._check is not None or self._odd_decimal is not None
         self._admission = self._admit if checked else None
-        # Services call these two for every record, so they are made for the type, without lookups.
+        # These are called for every record, so they are made for the type, without lookups.
         self.accept = self._make_accept()
+        self.restate = self._make_restate()
         self.encode_valid = self._make_encode_valid()
 
     def encode(self, record: T) -> bytes:
@@ -129,6 +130,27 @@ class JsonCodec(Generic[T]):
             return record
 
         return accept
+
+    def _make_restate(self) -> Callable[[bytes], tuple[bytes | None, bytes]]:
+        read, write, most = self._read, _ENCODER.encode, self._max_bytes
+        key_of, admit = self._key, self._admission
+
+        def restate(value: bytes) -> tuple[bytes | None, bytes]:
+            """Return key and value on the log of a record that somebody wrote as JSON."""
+            try:
+                if len(value) <= most:
+                    record = read(value)
+                    if admit is not None:
+                        admit(record, value)
+                    found = write(record)
+                    if len(found) <= most:
+                        return None if key_of is None else key_of(record), found
+            except (*_UNREADABLE, *_UNWRITABLE, AttributeError):
+                pass
+            record = self.decode(value)  # which says why it refuses; or one of the next two does
+            return self.key(record), self.encode(record)
+
+        return restate
 
     def _make_encode_valid(self) -> Callable[[T], bytes]:
         write, read, most, encode = _ENCODER.encode, self._read, self._max_bytes, self.encode

@@ -2,10 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from http import HTTPStatus
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from penstock.serving.http.problems import Problem
 
@@ -52,17 +51,25 @@ class Bodies:
             raise self._too_large()
         parts: list[bytes] = []
         size = 0
-        async with aclosing(self._chunks(request)) as chunks:
-            async for chunk in chunks:
-                size += len(chunk)
-                if size > _DRAINED_BYTES:
-                    break
-                # Whoever is cut off while sending may never read why.
-                large = large or size > self._most
-                if large:
-                    parts.clear()
-                else:
-                    parts.append(chunk)
+        try:
+            async with asyncio.timeout(self._silence) as silence:
+                more = True
+                while more and size <= _DRAINED_BYTES:
+                    message = await request.receive()
+                    if message["type"] == "http.disconnect":
+                        raise ClientDisconnect
+                    chunk, more = message.get("body", b""), message.get("more_body", False)
+                    size += len(chunk)
+                    # Whoever is cut off while sending may never read why.
+                    large = large or size > self._most
+                    if large:
+                        parts.clear()
+                    else:
+                        parts.append(chunk)
+                    if more:
+                        silence.reschedule(asyncio.get_running_loop().time() + self._silence)
+        except TimeoutError:
+            raise self._slow() from None
         if large:
             raise self._too_large()
         return b"".join(parts)
@@ -74,16 +81,16 @@ class Bodies:
         """
         number, rest, skipping = 0, b"", False
         async for chunk in self._chunks(request):
-            *whole, rest = (rest + chunk).split(b"\n")
-            found: list[Line] = []
-            for line in whole:
-                number += 1
-                if skipping:
-                    skipping = False
-                elif len(line) > most:
-                    found.append((number, None))
-                elif line.strip():
-                    found.append((number, line))
+            whole = (rest + chunk).split(b"\n")
+            rest = whole.pop()
+            if skipping and whole:
+                whole[0], skipping = b"", False
+            found: list[Line] = [
+                (at, line if len(line) <= most else None)
+                for at, line in enumerate(whole, number + 1)
+                if line.strip()
+            ]
+            number += len(whole)
             if len(rest) > most:
                 if not skipping:
                     found.append((number + 1, None))
@@ -102,14 +109,17 @@ class Bodies:
             except StopAsyncIteration:
                 return
             except TimeoutError:
-                raise Problem(
-                    HTTPStatus.REQUEST_TIMEOUT,
-                    "body.slow",
-                    f"nothing of the body came for {self._silence:g}s",
-                    headers={"Connection": "close"},
-                ) from None
+                raise self._slow() from None
             if chunk:
                 yield chunk
+
+    def _slow(self) -> Problem:
+        return Problem(
+            HTTPStatus.REQUEST_TIMEOUT,
+            "body.slow",
+            f"nothing of the body came for {self._silence:g}s",
+            headers={"Connection": "close"},
+        )
 
     def _too_large(self) -> Problem:
         return Problem(

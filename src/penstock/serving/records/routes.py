@@ -3,6 +3,7 @@
 And ``/v1/streams/{name}/socket``, which takes the same records over a WebSocket.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
@@ -170,8 +171,8 @@ class RecordRoutes:
         return answer
 
     def _settle(self, outcomes: Sequence[Outcome]) -> None:
-        passed = sum(isinstance(each, Stand) for each in outcomes)
-        refused = sum(isinstance(each, Mistake) for each in outcomes)
+        kinds = Counter(map(type, outcomes))
+        passed, refused = kinds[Stand], kinds[Mistake]
         self._meter.settled(passed=passed, refused=refused)
         self._meter.undone(len(outcomes) - passed - refused)
 

@@ -5,49 +5,33 @@ request of known size is refused where there is no room, a stream waits.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
 from itertools import cycle
 from typing import Any
 
-import msgspec
-
-from penstock.backbone.log.acknowledging import AcknowledgingProducer
+from penstock.backbone.log.acknowledging import AcknowledgingProducer, Sending, Stand
 from penstock.core.graph.data import Stream
 from penstock.errors import DataError, PenstockError, TransientError
 from penstock.serving.writing.parsing import Mistake, Taken
 
 __all__ = ["Intake", "Outcome", "Stand", "Writing"]
 
-
-class Stand(msgspec.Struct, frozen=True, gc=False):
-    """Where a record stands on the log; made for every record, so it must be cheap to make."""
-
-    partition: int
-    offset: int
-
+_SERVE_SECONDS = 0.001
+"""How often it is asked what became of records, while any are on their way."""
 
 Outcome = Stand | Mistake | PenstockError
 """What became of one record: where it stands, what is wrong with it, or why nobody knows."""
 
 
-@dataclass(slots=True, eq=False)
 class Writing:
     """Some records of one request on their way; ``outcomes`` is complete when it is ``done``."""
 
-    outcomes: list[Any]
-    done: asyncio.Future[None]
-    queued: int = -1
-    """How many went to the client; negative: not all of them are there yet."""
-    heard: int = 0
-    errors: list[tuple[int, PenstockError]] = field(default_factory=list)
+    __slots__ = ("done", "outcomes", "waiting")
 
-    @property
-    def complete(self) -> bool:
-        """Whether all that went to the client was heard of."""
-        return self.heard == self.queued
+    def __init__(self, outcomes: list[Any], done: asyncio.Future[None]) -> None:
+        self.outcomes = outcomes
+        self.done = done
+        self.waiting = 0
 
 
 class Intake:
@@ -60,8 +44,7 @@ class Intake:
         self._producer = producer
         self._most = most_waiting
         self._loop = asyncio.get_running_loop()
-        self._ready: deque[Writing] = deque()
-        self._waking = False
+        self._serving = False
         self._room = asyncio.Event()
         self._room.set()
         self._turns: dict[str, Any] = {}
@@ -98,59 +81,41 @@ class Intake:
         """Send records; what is a mistake stays one. Await ``done`` of what is returned."""
         outcomes: list[Any] = list(records)
         writing = Writing(outcomes, self._loop.create_future())
-        topic, turns, sent = stream.topic.name, self._turns.get(stream.topic.name), 0
-        for at, record in enumerate(records):
-            if isinstance(record, Mistake):
-                continue
-            try:
-                self._producer.send(
-                    topic,
-                    key=record.key,
-                    value=record.value,
-                    partition=next(turns) if turns else None,
-                    on_delivered=partial(self._delivered, writing, at),
-                    headers=record.headers,
-                )
-                sent += 1
-            except DataError as error:
-                outcomes[at] = Mistake(error.code, error.message)
-            except PenstockError as error:
-                outcomes[at] = error
-        self.waiting += sent
-        writing.queued = sent
-        if writing.complete:
-            self._finish(writing)
+        taken = [each for each in enumerate(outcomes) if type(each[1]) is Taken]
+        self.waiting += len(taken)
+        writing.waiting = len(taken)
+        topic = stream.topic.name
+        sending = Sending(outcomes, lambda: self._finish(writing, sending))
+        sent = self._producer.send(topic, taken, sending, partitions=self._turns.get(topic))
+        if sent and not self._serving:
+            self._serving = True
+            self._loop.call_later(_SERVE_SECONDS, self._serve)
         return writing
 
-    def wake(self) -> None:
-        """Hear from the producer's thread that records were heard of."""
-        if self._ready and not self._waking:
-            self._waking = True
-            self._loop.call_soon_threadsafe(self._settle)
-
-    def _delivered(
-        self, writing: Writing, at: int, partition: int, offset: int, error: PenstockError | None
-    ) -> None:
-        """Take what became of a record; this is the producer's thread."""
-        if error is None:
-            writing.outcomes[at] = Stand(partition, offset)
-        elif isinstance(error, DataError):
-            writing.outcomes[at] = Mistake(error.code, error.message)
+    def _serve(self) -> None:
+        """Let the producer tell what became of records, for as long as any are on their way."""
+        self._producer.serve()
+        if self.waiting:
+            self._loop.call_later(_SERVE_SECONDS, self._serve)
         else:
-            writing.outcomes[at] = error
-        writing.heard += 1
-        if writing.complete:
-            self._ready.append(writing)
+            self._serving = False
 
-    def _settle(self) -> None:
-        self._waking = False
-        while self._ready:
-            self._finish(self._ready.popleft())
+    def _finish(self, writing: Writing, sending: Sending) -> None:
+        """Take all that became of the records of a request; a producer ends in another thread."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            self._loop.call_soon_threadsafe(self._end, writing, sending)
+        else:
+            self._end(writing, sending)
 
-    def _finish(self, writing: Writing) -> None:
-        if writing.done.done():
-            return
-        writing.done.set_result(None)
-        self.waiting -= writing.queued
+    def _end(self, writing: Writing, sending: Sending) -> None:
+        if sending.failed:
+            for at, outcome in enumerate(writing.outcomes):
+                if isinstance(outcome, DataError):
+                    writing.outcomes[at] = Mistake(outcome.code, outcome.message)
+        self.waiting -= writing.waiting
+        if not writing.done.done():
+            writing.done.set_result(None)
         if self.waiting < self._most:
             self._room.set()

@@ -74,14 +74,12 @@ class RecordReader:
         self.stream = stream
         self._schema = stream.record.schema
         closed = record_of(self._schema, closed=True)
-        self._codec = JsonCodec(closed, max_bytes=stream.topic.max_record_bytes)
+        self._restate = JsonCodec(closed, max_bytes=stream.topic.max_record_bytes).restate
 
     def read(self, raw: bytes) -> Taken | Mistake:
         """Return the record that some JSON is, or what is wrong with it."""
-        codec = self._codec
         try:
-            record = codec.decode(raw)
-            return Taken(codec.key(record), codec.encode(record))
+            return Taken(*self._restate(raw))
         except DataError as error:
             return self._mistake(error)
 

@@ -33,7 +33,6 @@ class Writer(Fixture):
         ]
         self._producer = AcknowledgingProducer(site.connection, limits=self._limits())
         self.intake = Intake(self._producer, most_waiting=settings.waiting_records)
-        self._producer.begin(self.intake.wake)
         self.transactions = Transactions(
             app,
             gateway,
@@ -46,6 +45,7 @@ class Writer(Fixture):
 
     async def look(self) -> Trouble | None:
         """Return why Kafka takes nothing; replace a producer that has failed as a whole."""
+        self._producer.serve()
         if self._producer.dead:
             await self._replace()
         away = await asyncio.to_thread(self._producer.trouble)
@@ -72,7 +72,6 @@ class Writer(Fixture):
     async def _replace(self) -> None:
         dead = self._producer
         self._producer = AcknowledgingProducer(self._site.connection, limits=self._limits())
-        self._producer.begin(self.intake.wake)
         self.intake.use(self._producer)
         await asyncio.to_thread(dead.close, timedelta())
 
