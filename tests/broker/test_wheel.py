@@ -100,8 +100,8 @@ def test_a_new_project_is_good_and_its_tests_pass(installed):
 
 
 def test_services_come_without_spark_and_pipelines_say_how_to_get_it(installed):
-    code = "import penstock.console as c; print((c.PAGE / 'index.html').is_file())"
-    assert installed.run("python", "-c", code).stdout == "True\n"
+    code = "import penstock.console as c; print((c.PAGE / 'index.html').is_file(), (c.PAGE.parents[1] / 'client/web/live.js').is_file())"
+    assert installed.run("python", "-c", code).stdout == "True True\n"
     code = "import importlib.util as u, penstock; print(penstock.__file__, u.find_spec('pyspark'))"
     answer = installed.run("python", "-c", code)
     assert answer.stdout.startswith(str(installed.directory / "venv"))

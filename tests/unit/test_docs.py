@@ -99,6 +99,7 @@ def test_the_application_on_the_front_page_runs_and_has_no_problems(module):
             "expressions",
             "history",
             "http",
+            "javascript",
             "joins",
             "lake",
             "life-cycles",

@@ -18,6 +18,7 @@ naming      keys and states as they are named over HTTP
 answers     what a client is answered, as values
 events      server-sent events, from bytes
 limits      how long, how often, how much
+web         the client of browsers: JavaScript, which gateways serve as files
 ==========  ====================================================================================
 
 Each imports only from those below it. A client knows a gateway by HTTP alone: it imports neither

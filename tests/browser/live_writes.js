@@ -1,0 +1,64 @@
+// Runs in the page of tests/browser/test_live_client.py: writes that are accepted, refused, lost and kept.
+async () => {
+  const { connect, Refused } = await import('/client/live.js');
+  const options = { firstWaitMs: 1, longestWaitMs: 5, url: location.origin };
+  const { Replica } = await import('/client/replica.js');
+  const client = connect({ ...options, settleMs: 200 });
+  const told = [];
+  for (const kind of ['refused', 'settled']) client.addEventListener(kind, (event) => told.push([kind, event.detail.write?.stream ?? event.detail.write.stream]));
+
+  const all = client.list({ sort: [['rank', 1]] }, { live: 'writes:0' });
+  const open = client.list({ filter: { done: { $ne: true } }, sort: [['rank', 1]], limit: 2 }, { live: 'writes-open:0' });
+  await Promise.all([all.ready, open.ready]);
+  const ids = (list) => list.documents.map((each) => each._id);
+  const found = { first: ids(all) };
+
+  // It is shown before anybody has answered, in every list where it belongs, and in its place.
+  const refused = client.send('refused', { id: '9' }, { effects: { id: '9', document: { rank: -1, text: 'new' } } });
+  found.shown = [ids(all), ids(open), all.isPending('9')];
+  try {
+    await refused;
+  } catch (error) {
+    found.refused = [error instanceof Refused, error.problem.code];
+  }
+  found.back = [ids(all), all.isPending('9')];
+
+  // Changes, moves and deletions, one after the other.
+  const done = [
+    client.send('later', { id: '1' }, { effects: { id: '1', set: { rank: 9 } } }),
+    client.send('lost', { id: '4' }, { effects: { id: '4', set: { done: true } } }),
+    client.send('kept', { id: '5' }, { effects: { id: '5', remove: true } }),
+  ];
+  found.several = [ids(all), ids(open), client.waiting];
+  await Promise.all(done);
+  found.accepted = client.waiting;
+  // Nobody tells of it in this script, so after a while the page shows what the gateway says again.
+  while (told.length < 4) await new Promise((resolve) => client.addEventListener('settled', resolve, { once: true }));
+  found.settled = ids(all);
+  found.told = told.map(([kind, stream]) => `${kind} ${stream}`);
+  client.close();
+
+  // What waits is kept for the next page, and taken over by it.
+  localStorage.clear();
+  const away = connect({ ...options, url: `${location.origin}/nowhere-${'x'}`, storage: localStorage, name: 'kept', mostWrites: 2 });
+  away.outbox.busy = true; // as while the network is away
+  away.send('kept', { id: 'k1' }, { effects: { id: 'k1', document: { at: new Date(0) } } }).catch(() => {});
+  away.send('kept', { id: 'k2' }).catch(() => {});
+  found.full = await away.send('kept', { id: 'k3' }).catch((error) => error.name);
+  away.close();
+  const next = connect({ ...options, storage: localStorage, name: 'kept' });
+  while (!next.waiting) await new Promise((resolve) => next.addEventListener('writes', resolve, { once: true }));
+  found.kept = next.outbox.writes[0].effects[0].document.at instanceof Date;
+  while (next.waiting) await new Promise((resolve) => next.addEventListener('writes', resolve, { once: true }));
+  found.left = localStorage.length;
+  next.close();
+
+  // A thousand documents, a thousand changes.
+  const copy = new Replica();
+  copy.take({ type: 'begin', ordered: true });
+  copy.take({ type: 'first', documents: Array.from({ length: 1000 }, (_, at) => ({ _id: at })) });
+  copy.take({ type: 'ready', number: 0, token: 'a' });
+  for (let at = 0; at < 1000; at += 1) copy.take({ type: 'changes', after: at, number: at + 1, token: 'b', events: [{ what: 'changeIndex', index: (at * 7) % 1000, document: { _id: at, seen: true } }] });
+  found.thousand = [copy.documents.length, copy.documents.filter((each) => each.seen).length, new Set(copy.keys).size];
+  return found;
+}

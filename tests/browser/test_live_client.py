@@ -1,0 +1,169 @@
+"""The JavaScript client in the cases that all clients share, by every way there is."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from tests.scriptedgateway import CASES, scripted_gateway
+
+from penstock.core.live.query import read_query
+
+FOUND = json.loads(CASES.read_text("utf-8"))
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def scripted():
+    with scripted_gateway() as found:
+        yield found
+
+
+def called(page, source, *arguments):
+    return page.evaluate(f"({source})({', '.join(map(json.dumps, arguments))})")
+
+
+def script(name):
+    return (HERE / name).read_text("utf-8")
+
+
+@pytest.mark.parametrize("way", ["socket", "events", "poll"])
+def test_the_javascript_client_passes_the_cases_of_all_clients(page, scripted, way):
+    page.open(scripted[0])
+    for case, given in zip(
+        FOUND["cases"], called(page, script("live_cases.js"), FOUND["cases"], "", way), strict=True
+    ):
+        if "documents" in given:
+            # A decimal is its text in JavaScript, and instants have milliseconds.
+            text = json.dumps(case["documents"]).replace('{"$numberDecimal": "1.10"}', '"1.10"')
+            expected = {"documents": json.loads(text.replace("00:00Z", "00:00.000Z"))}
+            given["documents"] = json.loads(given["documents"])
+        else:
+            expected = {"fails": case.get("fails")}
+        assert given == {"kinds": case["kinds"], **expected}, case["name"]
+
+
+def test_filters_are_built_and_foreseen_as_the_gateway_reads_them(page, scripted):
+    page.open(scripted[0])
+    asked = FOUND["matches"]
+    built, matched, orders = called(
+        page,
+        """async (filters, { documents, filters: tried, sorts }) => {
+          const { field, fulfils, compare } = await import('/client/live.js');
+          const { at } = await import('/client/values.js');
+          const made = ([kind, ...parts]) => {
+            if (kind === 'not') return made(parts[0]).not();
+            if (kind === 'and' || kind === 'or') return made(parts[0])[kind](made(parts[1]));
+            const [path, operator, ...values] = parts;
+            if (operator === 'matches') return field(path).matches(values[0], { ignoreCase: values[1] });
+            return field(path)[operator](...values);
+          };
+          const sorted = (sort) => [...documents].sort((a, b) => {
+            for (const [path, way] of [...sort, ['_id', 1]]) {
+              const found = compare(at(a, path), at(b, path)) * way;
+              if (found) return found;
+            }
+            return 0;
+          }).map((each) => each._id);
+          return [filters.map((each) => made(each.built).document),
+            tried.map((each) => documents.map((one) => fulfils(each, one))), sorts.map(sorted)];
+        }""",
+        FOUND["filters"],
+        asked,
+    )
+    assert built == [each["document"] for each in FOUND["filters"]]
+    for filter_, found in zip(asked["filters"], matched, strict=True):
+        matches = read_query({"filter": filter_}).matches
+        assert found == [matches(each) for each in asked["documents"]], filter_
+    for sort, found in zip(asked["sorts"], orders, strict=True):
+        result = read_query({"sort": sort}).result(asked["documents"])
+        assert found == [each["_id"] for each in result], sort
+
+
+def test_writes_are_shown_at_once_and_taken_back_where_they_are_refused(page, scripted):
+    address, played = scripted
+    played.cases["cases"][0]["turns"] = [
+        {
+            "resume": None,
+            "then": "stay",
+            "messages": [
+                {"type": "begin", "ordered": True},
+                {
+                    "type": "first",
+                    "documents": [{"_id": each, "rank": int(each)} for each in "145"],
+                },
+                {"type": "ready", "number": 1, "token": "a"},
+            ],
+        }
+    ]
+    page.open(address)
+    found = called(page, script("live_writes.js"))
+    page.errors.clear()  # the browser tells of each refusal
+    assert found["first"] == ["1", "4", "5"]
+    assert found["shown"] == [["9", "1", "4", "5"], ["9", "1"], True]
+    assert found["refused"] == [True, "data.invalid-value"]
+    assert found["back"] == [["1", "4", "5"], False]
+    assert found["several"] == [["4", "1"], ["1"], 3]
+    assert found["accepted"] == 0
+    assert found["settled"] == ["1", "4", "5"]
+    assert sorted(found["told"]) == [
+        "refused refused",
+        "settled kept",
+        "settled later",
+        "settled lost",
+    ]
+    assert (found["full"], found["kept"], found["left"]) == ("RangeError", True, 0)
+    assert found["thousand"] == [1000, 1000, 1000]
+    keys = {}
+    for stream, key, record in played.records:
+        keys.setdefault((stream, record["id"]), []).append(key)
+    assert {each: len(sent) for each, sent in keys.items()} == {
+        ("refused", "9"): 1,
+        ("later", "1"): 2,
+        ("lost", "4"): 2,
+        ("kept", "5"): 1,
+        ("kept", "k1"): 1,
+        ("kept", "k2"): 1,
+    }
+    assert all(len(set(sent)) == 1 for sent in keys.values())
+
+
+@pytest.mark.parametrize(("base", "way"), [("/nosocket", "events"), ("/onlypolls", "poll")])
+def test_where_a_way_is_blocked_the_next_one_is_taken(page, scripted, base, way):
+    page.open(scripted[0])
+    found = called(
+        page,
+        """async (base, name) => {
+          const { connect } = await import('/client/live.js');
+          const client = connect({ url: location.origin + base, firstWaitMs: 1, longestWaitMs: 2 });
+          const query = client.live({}, { live: `${name}:2` });
+          await query.ready;
+          while (query.documents.length !== 3 || query.documents[0]._id !== 3) {
+            await new Promise((resolve) => query.addEventListener('change', resolve, { once: true }));
+          }
+          const { way } = client;
+          client.close();
+          return [way, client.state];
+        }""",
+        base,
+        f"fallback{way}",
+    )
+    page.errors.clear()  # the browser tells of each socket that is refused
+    assert found == [way, "closed"]
+
+
+def test_the_scripts_of_the_guide_run(page, scripted):
+    page.open(scripted[0])
+    text = (HERE.parents[1] / "docs" / "javascript.md").read_text("utf-8")
+    (html,) = re.findall(r"^```html\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    first, *others = re.findall(r"^```js\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert len(others) == 3
+    page.evaluate(f"document.body.innerHTML = {json.dumps(html)}; null")
+    for name, source in (("one", first), ("all", "\n".join(others))):
+        page.evaluate(
+            "document.head.append(Object.assign(document.createElement('script'),"
+            f" {{ type: 'module', text: {json.dumps(f'{source}{chr(10)}window.ran = {name!r};')} }}))"
+        )
+        page.wait(f"window.ran === {name!r}")
+    page.wait_text("water the plants", "#orders")
+    assert page.log[:2] == ["log: water the plants", "log: result Array(0) 1"]
