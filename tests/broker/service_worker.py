@@ -24,11 +24,20 @@ from penstock.backbone.log.producer import Producer
 from penstock.backbone.log.reader import LogReader
 from penstock.backbone.site import Site
 from penstock.backbone.topics.topics import Topics
-from penstock.core.settings.settings import KafkaSettings, ServiceSettings, Settings
+from penstock.core.settings.settings import (
+    KafkaSettings,
+    Secret,
+    ServiceSettings,
+    ServingSettings,
+    Settings,
+)
 from penstock.core.status.report import PartReport, decode_report, encode_report
 from penstock.machine.places import Places
 
 SETTINGS = Settings(
+    serving=ServingSettings(
+        secret=Secret("of the processes of a test")
+    ),  # so that no file is made for it
     kafka=KafkaSettings(request_timeout=timedelta(seconds=15)),
     # Short, so that a test does not wait long for what it has killed.
     services=ServiceSettings(

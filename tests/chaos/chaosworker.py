@@ -21,7 +21,13 @@ from penstock.backbone.client.connection import Connection
 from penstock.backbone.log.consumer import Consumer
 from penstock.backbone.log.transactions import TransactionalProducer
 from penstock.backbone.site import Site
-from penstock.core.settings.settings import KafkaSettings, ServiceSettings, Settings
+from penstock.core.settings.settings import (
+    KafkaSettings,
+    Secret,
+    ServiceSettings,
+    ServingSettings,
+    Settings,
+)
 from penstock.core.status.report import PartReport, encode_report
 from penstock.errors import PenstockError
 from penstock.machine.places import Places
@@ -90,6 +96,9 @@ class Counting:
 
 def settings(state_dir: str) -> Settings:
     return Settings(
+        serving=ServingSettings(
+            secret=Secret("of the processes of a test")
+        ),  # so that no file is made for it
         kafka=KafkaSettings(request_timeout=timedelta(seconds=15)),
         services=ServiceSettings(
             commit_interval=timedelta(milliseconds=500),

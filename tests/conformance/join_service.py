@@ -28,14 +28,19 @@ from penstock.backbone.site import Site
 from penstock.core.graph.parts import Service
 from penstock.core.records.codec import JsonCodec
 from penstock.core.rollup.late import LATE_RECORD
-from penstock.core.settings.settings import ServiceSettings, Settings
+from penstock.core.settings.settings import Secret, ServiceSettings, ServingSettings, Settings
 from penstock.core.status.report import PartReport
 from penstock.machine.places import Places
 from penstock.testing.broker import temporary_broker
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 PATIENCE = 120.0
-SETTINGS = Settings(services=ServiceSettings(commit_interval=timedelta(milliseconds=20)))
+SETTINGS = Settings(
+    services=ServiceSettings(commit_interval=timedelta(milliseconds=20)),
+    serving=ServingSettings(
+        secret=Secret("of the processes of a test")
+    ),  # so that no file is made for it
+)
 
 
 class ServiceEngines:

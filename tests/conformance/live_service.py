@@ -31,7 +31,7 @@ from penstock.core.grid.messages import Asked, News
 from penstock.core.partitioner import partition_of
 from penstock.core.records.codec import JsonCodec
 from penstock.core.rules.check import verified
-from penstock.core.settings.settings import Settings
+from penstock.core.settings.settings import Secret, ServingSettings, Settings
 from penstock.machine.places import Places
 from penstock.testing.broker import temporary_broker
 
@@ -168,7 +168,8 @@ class ServiceEngine:
             self._came += (codec.accept(raw.key(), raw.value()) for raw in batch)
 
     def _begin(self) -> None:
-        settings = Settings()
+        secret = Secret("of the processes of a test")  # so that no file is made for it
+        settings = Settings(serving=ServingSettings(secret=secret))
         self._error: BaseException | None = None
         site = Site(
             settings=settings,
