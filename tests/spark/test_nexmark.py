@@ -24,7 +24,7 @@ def test_every_query_gives_the_databases_answer_from_late_mixed_and_doubled_even
     Case(6000, seed=7, tps=200, disorder=disorder, bound="4s").write(events)
 
     # In a process of its own: two dozen queries want more memory than other tests.
-    run = [sys.executable, nexmark_run.__file__, events, "--all", "--check"]
+    run = [sys.executable, nexmark_run.__file__, events, "--all", "--check", "--together", "12"]
     told = subprocess.run(
         [*run, "--disorder", "4s", "--parts", "2"],
         capture_output=True,
