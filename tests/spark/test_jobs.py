@@ -1,14 +1,19 @@
 """Jobs on the shared Spark: all there is comes in, a few records come out, each run once."""
 
 import json
+import threading
 
 import pytest
 
 from penstock import record
+from penstock.errors import FencedError
 from penstock.jobs import JobRun
+from penstock.pipelines.execution.engine import run_pipelines
 from penstock.pipelines.jobs import running
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(600)]
+
+WAIT_SECONDS = 200
 
 
 @record(key="word")
@@ -78,3 +83,40 @@ def test_a_job_reads_history_and_tables_writes_at_once_and_keeps_its_pace_over_a
     with ground.running(name("sum")):  # its hour has not passed, and nobody asks
         ground.wait("a report", lambda: "last run" in ground.last("sum").detail)
     assert len(runs) == before
+
+
+def test_a_second_process_of_a_job_stops_the_first_which_then_writes_nothing(ground):
+    app, name = ground.app, ground.topic
+    totals = app.table(name("totals"), Total)
+    told = app.stream(name("told"), Told, partitions=1)
+    begun, go_on = threading.Event(), threading.Event()
+    stopped: list[FencedError] = []
+
+    @app.job(name=name("tell"), reads=totals, writes=told, every="1h", rest="1s")
+    def tell(totals):
+        first = not begun.is_set()
+        begun.set()
+        if first:
+            assert go_on.wait(WAIT_SECONDS)
+        yield Told(totals.count(), asked=False, read="first" if first else "second")
+
+    def run_first():
+        try:
+            run_pipelines(ground.graph, [name("tell")], ground.site(threading.Event()))
+        except FencedError as error:
+            stopped.append(error)
+
+    ground.declare()
+    thread = threading.Thread(target=run_first)
+    thread.start()
+    try:
+        ground.wait("the run of the first", begun.is_set)
+        with ground.running(name("tell")):
+            ground.wait("the record of the second", lambda: len(ground.read("told")) == 1)
+            go_on.set()
+            thread.join(WAIT_SECONDS)
+    finally:
+        go_on.set()
+        thread.join(WAIT_SECONDS)
+    assert [each.code for each in stopped] == ["job.taken-over"]
+    assert [json.loads(each.value)["read"] for each in ground.read("told")] == ["second"]

@@ -10,6 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from penstock.machine.java.jars import jars_dir
+from penstock.pipelines.spark.classes import archive_words
+
 pytestmark = pytest.mark.spark
 
 _WAIT_SECONDS = 200
@@ -85,6 +88,16 @@ def test_a_session_says_nothing_on_the_terminal_and_ends_with_its_block(tmp_path
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert (tmp_path / "logs" / "quiet.spark.log").exists()
+
+
+def test_sessions_map_an_archive_of_classes_once_there_is_one(tmp_path: Path, monkeypatch):
+    (tmp_path / "jars").symlink_to(jars_dir())
+    monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path))
+    assert archive_words() == [], "no session of a user writes it"
+    written, *_ = archive_words(writes=True)
+    Path(written.removeprefix("-XX:ArchiveClassesAtExit=")).write_bytes(b"\xa8\xab\x0b\xf0classes")
+    mapped, *_ = archive_words()
+    assert mapped.startswith(f"-XX:SharedArchiveFile={tmp_path}")
 
 
 def test_python_workers_run_our_interpreter(spark):

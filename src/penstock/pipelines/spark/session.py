@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -37,6 +37,7 @@ from penstock.machine.ports import LOOPBACK
 from penstock.machine.private import make_private
 from penstock.machine.process.logfile import LogWatch
 from penstock.pipelines.spark import pythondaemon
+from penstock.pipelines.spark.classes import archive_words, quoted
 from penstock.pipelines.spark.cluster import (
     CLUSTER_SHUFFLES,
     cluster_options,
@@ -132,7 +133,7 @@ def session(
         files.scratch.remove()
 
 
-def local_session(directory: Path | None = None) -> SparkSession:
+def local_session(directory: Path | None = None, *, java: Sequence[str] = ()) -> SparkSession:
     """Start a local Spark session for tests: two cores, files below a directory of its own.
 
     Without a directory a temporary one is made, and removed when the process ends. The caller
@@ -142,9 +143,8 @@ def local_session(directory: Path | None = None) -> SparkSession:
         directory = Path(tempfile.mkdtemp(prefix="penstock-spark-"))
         atexit.register(shutil.rmtree, directory, ignore_errors=True)
     master = f"local[2,{_TASK_ATTEMPTS}]"
-    settings = replace(
-        SparkSettings(), master=master, driver_memory=_TEST_MEMORY, options=_TEST_OPTIONS
-    )
+    options = _TEST_OPTIONS | {"spark.driver.defaultJavaOptions": quoted(java)}
+    settings = replace(SparkSettings(), master=master, driver_memory=_TEST_MEMORY, options=options)
     return _start(settings, _Files.of(Places(directory), "test"), name="test")
 
 
@@ -225,7 +225,7 @@ def _options(settings: SparkSettings, files: _Files, *, name: str, held: int) ->
         "spark.app.name": f"penstock.{name}",
         "spark.master": _master(settings.master, cores + held),
         "spark.driver.memory": settings.driver_memory,
-        "spark.driver.extraJavaOptions": _java_options(files),
+        "spark.driver.extraJavaOptions": _java_options(files, local=local),
         "spark.local.dir": str(files.scratch.path),
         "spark.sql.warehouse.dir": str(files.scratch.path / "warehouse"),
         **_FIXED,
@@ -281,16 +281,16 @@ _FIXED: Mapping[str, str] = {
 }
 
 
-def _java_options(files: _Files) -> str:
+def _java_options(files: _Files, *, local: bool) -> str:
     properties = {
         "log4j2.configurationFile": Path(__file__).with_name("log4j2.properties").as_uri(),
         "penstock.log": str(files.log),
         "java.io.tmpdir": str(files.scratch.path),
     }
-    quoted = [f'"-D{name}={value}"' for name, value in properties.items()]
+    defined = [f"-D{name}={value}" for name, value in properties.items()]
     # Without memory some of its threads die and others wait for them: better all at once.
-    found = ["-XX:+UseParallelGC", "-XX:+ExitOnOutOfMemoryError", f"-Xss{_STACK}", *quoted]
-    return " ".join(found)
+    found = ["-XX:+UseParallelGC", "-XX:+ExitOnOutOfMemoryError", f"-Xss{_STACK}"]
+    return quoted([*found, *defined, *(archive_words() if local else ())])
 
 
 def _master(master: str, slots: int) -> str:

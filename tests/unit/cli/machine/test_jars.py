@@ -37,6 +37,13 @@ def test_the_list_says_what_is_there(penstock):
     assert len(penstock("jars", "list", "--json").json["jars"]) == len(locked_jars())
 
 
+def test_the_archive_of_classes_needs_the_jars(penstock):
+    answer = penstock("jars", "archive")
+    assert answer.code == 1
+    assert "spark jars are not in the cache" in answer.err
+    assert "hint: run: penstock jars fetch" in answer.err
+
+
 def test_verify_names_what_is_wrong_and_how_to_mend_it(penstock):
     answer = penstock("jars", "verify", "--only", "spark", "--json")
     assert answer.code == 1
