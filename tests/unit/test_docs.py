@@ -104,6 +104,7 @@ def test_the_application_on_the_front_page_runs_and_has_no_problems(module):
             "lake",
             "life-cycles",
             "lookups",
+            "mqtt",
             "panes",
             "patterns",
             "postgres",

@@ -15,6 +15,7 @@ opening           connections are opened whole or not at all
 lookup            rows of outside stores that services ask for, kept for a while
 lines, ratelimit  bytes cut into lines; the length of each and their speed are bounded
 redis             sinks: keys and channels of Redis; a source: its streams; exactly once
+mqtt              a source: topics of a broker; a sink: messages
 options, secret   options as people write them, and secrets by reference
 source, sink      how sources and sinks are run
 retrying          sessions one after another: what is transient is tried again
@@ -35,6 +36,7 @@ from penstock.connectors.connector import (
     Feed,
     Item,
     LiveConnector,
+    Moving,
     Position,
     PositionedConnector,
     Reading,
@@ -54,6 +56,8 @@ from penstock.connectors.http.webhook import webhook
 from penstock.connectors.keyboard import keyboard
 from penstock.connectors.lookup.definition import Lookup, lookup
 from penstock.connectors.lookup.store import RowStore
+from penstock.connectors.mqtt.sink import mqtt_topic
+from penstock.connectors.mqtt.source import mqtt_topics
 from penstock.connectors.postgres.changes import postgres_changes
 from penstock.connectors.postgres.lookup import postgres_lookup
 from penstock.connectors.postgres.rowsource import postgres_rows
@@ -73,6 +77,8 @@ CONNECTORS = {
         http_poll,
         json_files,
         keyboard,
+        mqtt_topic,
+        mqtt_topics,
         parquet_files,
         postgres_changes,
         postgres_lookup,
@@ -102,6 +108,7 @@ __all__ = [
     "Item",
     "LiveConnector",
     "Lookup",
+    "Moving",
     "Position",
     "PositionedConnector",
     "Reading",
@@ -118,6 +125,8 @@ __all__ = [
     "json_files",
     "keyboard",
     "lookup",
+    "mqtt_topic",
+    "mqtt_topics",
     "parquet_files",
     "postgres_changes",
     "postgres_lookup",

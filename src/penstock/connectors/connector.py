@@ -30,6 +30,7 @@ __all__ = [
     "Feed",
     "Item",
     "LiveConnector",
+    "Moving",
     "Position",
     "PositionedConnector",
     "Reading",
@@ -145,6 +146,17 @@ class AttachedConnector(Protocol):
 
     def attach(self) -> AbstractContextManager[PositionedConnector]:
         """Return what is read instead, from the committed positions until something fails."""
+
+
+@runtime_checkable
+class Moving(Protocol):
+    """A reading whose position may change although there are no items."""
+
+    def moved(self) -> Position | None:
+        """Return a position that is to be kept, asked when there were no items; None: none is.
+
+        It is kept when the next items are asked for.
+        """
 
 
 @runtime_checkable

@@ -15,6 +15,7 @@ from typing import Any
 from penstock.connectors import (
     AttachedConnector,
     Item,
+    Moving,
     PositionedConnector,
     Reading,
     Row,
@@ -145,6 +146,8 @@ class _SourceRun:
         given: Sequence[Item] = reading.read()
         _require(len(given) <= _MOST_ITEMS, f"read gave {len(given)} items at once")
         if not given:
+            if isinstance(reading, Moving) and (moved := reading.moved()) is not None:
+                self._positions[name] = _as_json(moved)
             if reading.ended:
                 self._ended.add(name)
             elif self._items is not None:

@@ -12,7 +12,14 @@ from threading import Event
 from time import monotonic
 from typing import Any, Protocol, TypeAlias
 
-from penstock.connectors.connector import Item, Position, PositionedConnector, Reading, Telling
+from penstock.connectors.connector import (
+    Item,
+    Moving,
+    Position,
+    PositionedConnector,
+    Reading,
+    Telling,
+)
 from penstock.connectors.progress import Progress
 from penstock.connectors.retrying import Retries
 from penstock.connectors.source.outlet import Made, Outcome, Outlet, Sending
@@ -115,6 +122,11 @@ class Session:
         reading = self._readings[split]
         if items := reading.read():
             self._bring(split, items, reading)
+            return True
+        if isinstance(reading, Moving) and (moved := reading.moved()) is not None:
+            self._producer.begin()
+            self._commit(split, moved)
+            self._run.retries.succeeded()
             return True
         if reading.ended:
             self._readings.pop(split).close()

@@ -179,6 +179,27 @@ def test_a_connector_says_what_is_wrong_though_its_source_goes_on():
     assert report.detail["lists"] == "1"
 
 
+def test_a_position_that_moves_without_an_item_is_kept_before_the_next_read():
+    log = MemoryLog()
+    seen: list[int] = []
+
+    class Moving(ListReading):
+        def read(self) -> list[Item]:
+            seen.append(len(log.on("shop.in.positions")))
+            return super().read()
+
+        def moved(self) -> int | None:
+            return 77 if len(seen) == 2 else None
+
+    class Moves(Lists):
+        def open(self, split: str, position: int | None) -> Moving:
+            return Moving(self, split, position or 0)
+
+    Source(Moves(a=[1, 2]), log).run()
+    assert [value for _, value in log.on("shop.in.positions")] == [b"2", b"77"]
+    assert seen == [0, 1, 2]
+
+
 @given(
     st.frozensets(st.integers(1, 40), max_size=6),
     st.lists(st.integers(0, 99), max_size=9),
