@@ -1,7 +1,7 @@
 """Every part that is declared or kept per key, in one application that can be killed.
 
 ``python operatorapp.py BOOTSTRAP APP`` runs it until SIGTERM. ``FAILPOINT=name:n`` and ``STATE_DIR``
-in the environment are those of chaosworker.py.
+in the environment are those of chaosworker.py; ``STANDBY=on`` lets it keep copies of others' state.
 
 What it gives depends on the records alone, not on when they are handled, so that the driver is the
 recount. Where the order of several streams would matter, only what stands in the end is compared.
@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -217,6 +218,8 @@ def main() -> None:
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     settings = workers.settings(os.environ.get("STATE_DIR", ""))
+    standby = os.environ.get("STANDBY", "off")
+    settings = replace(settings, services=replace(settings.services, standby=standby))
     reached = KafkaSettings(bootstrap=bootstrap, request_timeout=settings.kafka.request_timeout)
     last: dict[str, PartReport] = {}
     site = Site(

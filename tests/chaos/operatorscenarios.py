@@ -125,6 +125,35 @@ class Killed:
                 worker.kill()
                 worker.wait(PATIENCE)
 
+    def hand_over(self, *, kills: int, directory: str) -> None:
+        """Feed it while two workers share it; of these one is killed again and again."""
+        # Rows first: a record finds those that are there, and both come while they are read.
+        self._feed(each for each in self.records if each[0] == "rows")
+        portions = _cut([each for each in self.records if each[0] != "rows"], kills + 1)
+        workers = [self._start("", f"{directory}/{number}", standby="on") for number in range(2)]
+        try:
+            for number, portion in enumerate(portions):
+                self._feed(portion)
+                if number == kills:
+                    break
+                threading.Event().wait(self.chance.uniform(1, 12))
+                fallen = self.chance.randrange(2)
+                assert workers[fallen].poll() is None, "it ended by itself"
+                workers[fallen].kill()
+                workers[fallen].wait(PATIENCE)
+                self.deaths.append(f"worker {fallen}")
+                threading.Event().wait(self.chance.choice([0, 5]))
+                where = f"{directory}/{fallen}"
+                workers[fallen] = self._start("", where, standby="on")
+            self._wait(self._settled, last=True)
+            for worker in workers:
+                worker.send_signal(signal.SIGTERM)
+            assert [worker.wait(PATIENCE) for worker in workers] == [0, 0]
+        finally:
+            for worker in workers:
+                worker.kill()
+                worker.wait(PATIENCE)
+
     def _feed(self, portion: Iterable[tuple[str, Any]]) -> None:
         codecs = {name: JsonCodec(data.record) for name, data in self.made.inputs.items()}
         with Producer(self.kafka) as producer:
@@ -132,9 +161,11 @@ class Killed:
                 topic, codec = self.made.inputs[name].topic.name, codecs[name]
                 producer.send(topic, key=codec.key(each), value=codec.encode(each))
 
-    def _start(self, failpoint: str, state_dir: str) -> subprocess.Popen[bytes]:
+    def _start(
+        self, failpoint: str, state_dir: str, *, standby: str = "off"
+    ) -> subprocess.Popen[bytes]:
         program = [sys.executable, str(HERE / "operatorapp.py"), self.kafka.bootstrap, self.name]
-        given = {"FAILPOINT": failpoint, "STATE_DIR": state_dir}
+        given = {"FAILPOINT": failpoint, "STATE_DIR": state_dir, "STANDBY": standby}
         return subprocess.Popen(program, env=os.environ | given)
 
     def _wait(self, condition: Callable[[], bool], *, last: bool) -> None:
@@ -262,6 +293,15 @@ def operators_without_broker(seed: int, scale: Scale) -> Outcome:
         return _played(broker.connection, seed, number=round(20_000 * scale), kills=4, hurt=hurt)
 
 
+def operators_handed_over(seed: int, scale: Scale) -> Outcome:
+    """Two workers with copies of each other's state: one is killed six times, the other goes on."""
+    with temporary_broker() as broker, tempfile.TemporaryDirectory() as directory:
+        killed = Killed(broker.connection, f"shared-{seed}", seed, number=round(20_000 * scale))
+        killed.hand_over(kills=6, directory=directory)
+        facts = {"records": len(killed.records), "deaths": ", ".join(killed.deaths)}
+        return killed.wrong(killed.expected()), facts
+
+
 def _played(kafka: Connection, seed: int, *, number: int, kills: int, **options: Any) -> Outcome:
     killed = Killed(kafka, f"killed-{seed}", seed, number=number)
     with tempfile.TemporaryDirectory() as directory:
@@ -271,7 +311,8 @@ def _played(kafka: Connection, seed: int, *, number: int, kills: int, **options:
 
 
 SCENARIOS: dict[str, Callable[[Any, Scale], Outcome]] = {
-    scenario.__name__: scenario for scenario in (operators_killed, operators_without_broker)
+    scenario.__name__: scenario
+    for scenario in (operators_killed, operators_without_broker, operators_handed_over)
 }
 
 

@@ -165,7 +165,8 @@ class StreamsMachine:
         given = MachineOutput()
         self._clock = clock
         feeds, see, time = self._feeds, self._time.see, self._time
-        before = BEGINNING if self._finished else time.look(clock)
+        # Not by the clock yet: what came may show that no stream was silent, only unread.
+        before = BEGINNING if self._finished else time.value
         left = self._give_due(given, limit) if self._wakes.first <= before else limit
         for arrival in arrivals:
             watermark = see(arrival, clock)

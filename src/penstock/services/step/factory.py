@@ -150,10 +150,14 @@ def make_step(
     Its state is on the ``shelf``, where there is one. ``tables`` are its broadcast tables.
     ``waits`` says of a topic whether records of it wait to be handled.
     """
+
+    def behind() -> bool:
+        return any(waits(data.topic.name) for data in service.reads)
+
     if service.aggregation is not None:
-        return PaneStep(graph, service, clock=clock, shelf=shelf)
+        return PaneStep(graph, service, clock=clock, shelf=shelf, behind=behind)
     if service.operator is not None:
-        return OperatorStep(graph, service, clock=clock, shelf=shelf, tables=tables)
+        return OperatorStep(graph, service, clock=clock, shelf=shelf, tables=tables, behind=behind)
     kind = AsyncStep if is_async(service.function) else Step
     return kind(graph, service, clock=clock, shelf=shelf, waits=waits, tables=tables)
 

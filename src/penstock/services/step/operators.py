@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -49,6 +49,8 @@ T = TypeVar("T")
 
 DUE_KEYS = 2_000
 """About so many keys that are due are looked at in one go; a commit may come between two."""
+_LOOK_AGAIN = timedelta(milliseconds=100)
+"""After this it is seen whether the records have come that the clock waits for."""
 DECLARATION = b"\x00declaration"
 """Where the store says which declaration it is of; no machine's key begins with a zero byte."""
 
@@ -83,6 +85,7 @@ class OperatorStep:
         clock: Clock,
         shelf: "Shelf | None" = None,
         tables: WholeTables | None = None,
+        behind: Callable[[], bool] = lambda: False,
     ) -> None:
         self._plan = plan_of(service)
         self.states = MachineState(shelf)
@@ -103,6 +106,8 @@ class OperatorStep:
         self._results = Results(result_destination(graph, service))
         self._dead_letters = DeadLetters(graph, service, clock=clock)
         self._part = service.name
+        self._behind = behind if self._plan.stateful else lambda: False
+        """Whether records wait to be handled."""
         self._kind = service.operator.kind if service.operator is not None else "operator"
         self._topics = [each.topic for each in inputs]
         self._alone = len(self._readings) == 1 or self._plan.stateful
@@ -197,15 +202,22 @@ class OperatorStep:
         if self._advanced_to is not None or machine.pending:
             return EPOCH
         moment = machine.wakes()
-        return None if moment is None or moment > LAST_MICROS else instant(max(0, moment))
+        if moment is None or moment > LAST_MICROS:
+            return None
+        wakes_at, now_at = instant(max(0, moment)), self._clock()
+        return now_at + _LOOK_AGAIN if wakes_at <= now_at and self._behind() else wakes_at
 
     def tick(self, send: Send) -> bool:
         """Give what is due: by what came before, by the clock, or as was told.
 
-        What is left at the deadline is due again at once.
+        What is left at the deadline is due again at once. While records wait to be handled the
+        clock moves nothing: streams are not silent that nobody has read.
         """
+        pending = self._running().pending
         if not self._give_due(send):
             return True
+        if self._advanced_to is None and self._behind():
+            return pending
         event_time, self._advanced_to = self._advanced_to, None
         clock = micros(self._clock())
         advance = self._running().advance

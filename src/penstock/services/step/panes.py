@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -40,6 +40,8 @@ __all__ = ["DUE_KEYS", "PaneStep", "shown"]
 
 DUE_KEYS = 2_000
 """About so many keys that are due are looked at in one go; a commit may come between two."""
+_LOOK_AGAIN = timedelta(milliseconds=100)
+"""After this it is seen whether the records have come that the clock waits for."""
 _DECLARATION = b"d"
 _FACTS = {
     **{kind: f"panes {kind.replace('_', ' ')}" for kind in PANE_KINDS},
@@ -57,7 +59,13 @@ class PaneStep:
     """
 
     def __init__(
-        self, graph: Graph, service: Service, *, clock: Clock, shelf: "Shelf | None" = None
+        self,
+        graph: Graph,
+        service: Service,
+        *,
+        clock: Clock,
+        shelf: "Shelf | None" = None,
+        behind: Callable[[], bool] = lambda: False,
     ) -> None:
         rollup = rollup_of(service)
         self.states = PaneState(shelf, results=shown(rollup))
@@ -75,6 +83,8 @@ class PaneStep:
         self._wire = PaneWire(rollup, pane_destination(graph, service))
         self._dead_letters = DeadLetters(graph, service, clock=clock)
         self._part = service.name
+        self._behind = behind if rollup.rule is not None else lambda: False
+        """Whether records wait to be handled."""
         self._bucket: Bucket | None = None
         self._number = 0
         self._advanced_to: int | None = None
@@ -149,15 +159,22 @@ class PaneStep:
         if self._advanced_to is not None or self._running().pending:
             return EPOCH
         moment = self._running().wakes()
-        return None if moment is None or moment > LAST_MICROS else instant(moment)
+        if moment is None or moment > LAST_MICROS:
+            return None
+        wakes_at, now_at = instant(moment), self._clock()
+        return now_at + _LOOK_AGAIN if wakes_at <= now_at and self._behind() else wakes_at
 
     def tick(self, send: Send) -> bool:
         """Give the panes that are due: by what came before, by the clock, or as was told.
 
-        What is left at the deadline is due again at once.
+        What is left at the deadline is due again at once. While records wait to be handled the
+        clock moves no event time: a stream is not silent that nobody has read.
         """
+        pending = self._running().pending
         if not self._give_due(send):
             return True
+        if self._advanced_to is None and self._behind():
+            return pending
         bucket, clock = self._running(), micros(self._clock())
         sources = bucket.sources or (str(self._number),)
         event_time, self._advanced_to = self._advanced_to, None
