@@ -43,7 +43,7 @@ PARTS = (
 """What the demo runs: all but drives that report once a day."""
 FIRST_FAULT, NEXT_FAULT, MORE_USE = 30.0, 25.0, 120.0
 """Seconds until a device fails, until another one does, and until all are used more."""
-USAGE = 1.06
+USAGE = 1.03
 """So little that no device is anomalous for it, and enough to see in many."""
 
 

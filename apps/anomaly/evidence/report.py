@@ -28,14 +28,22 @@ TOPICS = {
     "notices": 1_000,
 }
 """What is read, and how much of it at most."""
-STATES = ("healthy", "suspect", "failing", "draining", "off", "repaired")
-MOST_LANES, MOST_POINTS, MOST_ROWS = 25, 1_500, 30
-PARTS = 10
+STATES = {
+    "healthy": "#2e8b57",
+    "suspect": "#e0b000",
+    "failing": "#c0392b",
+    "draining": "#d2691e",
+    "off": "#555555",
+    "repaired": "#3b6ea5",
+}
+MOST_LANES, MOST_POINTS, MOST_ROWS, MOST_VERSIONS = 25, 1_500, 30, 6
+PARTS, SLICES = 10, 40
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:900px;padding:0 1rem;color:#222}
 svg{width:100%;height:auto;background:#fafafa;border:1px solid #e4e4e4}
 svg text{font:11px system-ui,sans-serif;fill:#444}.g{stroke:#ddd}
 table{border-collapse:collapse;width:100%;font-size:13px}
+table{display:block;overflow-x:auto}
 td,th{border-bottom:1px solid #ddd;padding:.25rem .5rem;text-align:left}
 """
 
@@ -59,6 +67,11 @@ def page(found: Mapping[str, Rows]) -> str:
             _scores,
         ),
         ("Drift", "The population stability index of each alarm; 0.25 is the limit.", _drift),
+        (
+            "Take-over",
+            "The share of samples that each version scored, and what led to it.",
+            _takeover,
+        ),
         ("Models", "Each version, and the decisions of training.", _models),
         ("Life cycles", "The devices that were not healthy all the time.", _lives),
         ("Recovery", "Seconds from failing to off, of each recovery.", _recovery),
@@ -66,7 +79,8 @@ def page(found: Mapping[str, Rows]) -> str:
     body = "".join(f"<h2>{title}</h2><p>{text}</p>{make(found)}" for title, text, make in sections)
     counts = ", ".join(f"{len(rows):,} {topic}" for topic, rows in found.items())
     return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Anomaly detection</title>'
+        f'<!doctype html><html lang="en"><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width"><title>Anomaly detection</title>'
         f"<style>{_STYLE}</style><h1>Anomaly detection</h1>"
         f"<p>Made at {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC, from {counts}.</p>{body}</html>\n"
     )
@@ -123,6 +137,29 @@ def _drift(found: Mapping[str, Rows]) -> str:
         series[f"version {row['version']}, {row['of']}"].append((_at(row), row["index"]))
     kept = dict(sorted(series.items(), key=lambda each: -len(each[1]))[:8])
     return points(kept, "drift")
+
+
+def _takeover(found: Mapping[str, Rows]) -> str:
+    """Return which version scored when, and what led to it."""
+    scored = [row for row in found["samples"] if row.get("model_version")]
+    if not scored:
+        return points({}, "take-over")
+    first, last = min(map(_at, scored)), max(map(_at, scored))
+    wide = (last - first) / SLICES or 1.0
+    by: dict[int, Counter[int]] = defaultdict(Counter)
+    for row in scored:
+        by[min(int((_at(row) - first) / wide), SLICES - 1)][row["model_version"]] += 1
+    versions = sorted({row["model_version"] for row in scored})[-MOST_VERSIONS:]
+    lines = {
+        f"version {version}": [
+            (first + (part + 0.5) * wide, counts[version] / counts.total())
+            for part, counts in sorted(by.items())
+        ]
+        for version in versions
+    }
+    published = [_at(row) for row in found["decisions"] if row["published"]]
+    marks = {"drift": [_at(row) for row in found["drift_alarms"]], "published": published}
+    return points(lines, "take-over", joined=list(lines), marks=marks)
 
 
 def _models(found: Mapping[str, Rows]) -> str:
@@ -182,6 +219,8 @@ def _recovery(found: Mapping[str, Rows]) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    if not rows:
+        return f"<p>None yet: {escape(', '.join(head))}.</p>"
     cells = "".join(f"<th>{escape(name)}</th>" for name in head)
     lines = "".join(
         f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows

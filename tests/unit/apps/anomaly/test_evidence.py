@@ -8,6 +8,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from apps.anomaly.evidence.explain import ExplainError, explain
+from apps.anomaly.evidence.plots import WIDTH, points
 from apps.anomaly.evidence.report import TOPICS, page
 from apps.anomaly.scoring import MODEL, score
 from tests.devicefleet import at, model, ordinary
@@ -32,7 +33,7 @@ def found():
             row(n, device, metrics=ordinary(n, device)) for n in range(50) for device in "ab"
         ],
         "anomalies": [row(7, contributions={"machine.celsius.level": 3.0})],
-        "samples": [{"score": n / 100, "model_version": 1 + n % 2} for n in range(100)],
+        "samples": [row(n, score=n / 100, model_version=1 + n // 50) for n in range(100)],
         "drift_alarms": [{"at": at(3).isoformat(), "version": 1, "of": "score", "index": 0.5}],
         "decisions": [
             {
@@ -62,10 +63,23 @@ def test_the_report_has_every_plot_loads_nothing_and_shows_the_texts_of_stranger
     assert "version 2" in shown
     assert not re.search(r"(src|href)=|https?://|@import|url\(", shown)
     plots = re.findall(r"<svg.*?</svg>", shown, re.DOTALL)
-    assert len(plots) == 6
+    assert len(plots) == 7
     for plot in plots:
         ET.fromstring(plot)  # noqa: S314 - it is ours
     assert plots[0].count("<circle") == 1  # the anomaly is marked
+    [takeover] = [plot for plot in plots if 'aria-label="take-over"' in plot]
+    assert takeover.count("<polyline") == 2
+    assert takeover.count("stroke-dasharray") == 2  # a drift alarm, and what was published
+    old, new = (re.findall(r"points=\"(.*?)\"", takeover)[n].split() for n in (0, 1))
+    assert float(old[0].split(",")[1]) < float(old[-1].split(",")[1])  # it goes from 1 to 0
+    assert float(new[0].split(",")[1]) > float(new[-1].split(",")[1])
+
+
+def test_a_legend_is_never_cut_by_the_edge_of_its_plot():
+    names = [f"version 1, app.{'a' * 10 * n} of servers" for n in range(9)]
+    shown = points({name: [(0.0, 1.0), (9.0, 2.0)] for name in names}, "long")
+    for entry in re.findall(r'<text x="([\d.]+)" y="[\d.]+" text-anchor="start">(.*?)<', shown):
+        assert float(entry[0]) + 6 * len(entry[1]) <= WIDTH
 
 
 def test_a_report_of_nothing_says_so():
