@@ -107,6 +107,12 @@ def test_a_model_is_trained_compared_on_held_back_time_and_published_only_if_it_
         loss for name, loss in kept.losses.items() if name != IN_SERVICE
     )
 
+    # It does not know pumps, though: it misses whatever is wrong with them.
+    pumps = [(MODEL, "pump", *row[2:6], {"machine.bar.level": 4.0 + row[3] % 7}) for row in wild]
+    [wider], [decided] = run(spark, [*wild, *pumps], first)
+    assert decided.missed[IN_SERVICE] > 0.4
+    assert opened(wider, TelemetryModel).kinds.keys() == {"pump", "server"}
+
     # The world has changed: what is recent is learnt, and takes the number behind a broken version.
     broken = ModelVersion(
         **{n: getattr(first, n) for n in first.__struct_fields__} | {"version": 4}

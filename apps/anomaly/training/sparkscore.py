@@ -37,16 +37,23 @@ SCORE = score_text("features")
 
 
 def ranges_of(spark: SparkSession, models: Mapping[str, TelemetryModel]) -> DataFrame:
-    """Return a small frame: of each model (``candidate``) the ranges of each kind."""
+    """Return a small frame: of each model (``candidate``) the ranges of each kind.
+
+    A kind that a model does not know, and another one does, has no ranges: it scores 0.
+    """
+    kinds = sorted({kind for model in models.values() for kind in model.kinds})
     rows = [
         (
             name,
             model.threshold,
             kind,
-            [(f, each.low, each.high, each.scale, each.weight) for f, each in features.items()],
+            [
+                (f, each.low, each.high, each.scale, each.weight)
+                for f, each in model.kinds.get(kind, {}).items()
+            ],
         )
         for name, model in models.items()
-        for kind, features in model.kinds.items()
+        for kind in kinds
     ]
     return spark.createDataFrame(
         rows, f"candidate string, threshold double, kind string, ranges {RANGES}"
