@@ -20,7 +20,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from penstock.backbone.declare import declare_application
 from penstock.cli.main import main
-from penstock.client import SyncClient
+from penstock.client import LiveChange, SyncClient
 from penstock.core.rules.check import verified
 from penstock.errors import DataError
 from penstock.live import field
@@ -29,6 +29,8 @@ from penstock.serving.live.session import MOST_SUBSCRIPTIONS
 from .breaking_proxy import BreakingProxy
 from .live_site import Client, EventClient, Todo, Writing, declare_todos, serving_live
 from .serving_site import open_door, until
+
+RESULT = LiveChange(kind="result")
 
 
 def todo(number, **more):
@@ -209,6 +211,25 @@ def test_the_client_keeps_a_list_current_over_breaks(todos, kafka, tmp_path, cap
             assert ids(result.documents) == ["n4", "n3", "n2"]
             with pytest.raises(DataError, match=r"\$where"):
                 next(iter(client.live(live, {"filter": {"$where": "1"}})))
+            # Several on one connection: after a break each goes on where it was.
+            more = {f"none {number}": "list = 'nothing'" for number in range(30)}
+            results = client.live_results(live, {"kept": query, **more})
+            told = results.changes()
+            assert {next(told) for _ in range(31)} == {(name, RESULT) for name in results}
+            tokens = {name: each.token for name, each in results.items()}
+            proxy.cut()
+            table.put(todo(-9, id="z", list="kept"))
+            name, change = next(told)
+            assert (name, change.kind, ids(results["kept"].documents)[0]) == (
+                "kept",
+                "changes",
+                "z",
+            )
+            assert results["none 7"].token == tokens["none 7"]
+            with pytest.raises(DataError, match=r"\$where"):
+                next(
+                    client.live_results(live, {"a": {}, "b": {"filter": {"$where": "1"}}}).changes()
+                )
         page = (Path(__file__).parents[2] / "docs" / "live-clients.md").read_text()
         table.put(todo(1, id="g1", list="guide", text="water the plants"))
         module = {"live": live, "write": lambda **row: table.put(Todo(**row))}
@@ -216,7 +237,8 @@ def test_the_client_keeps_a_list_current_over_breaks(todos, kafka, tmp_path, cap
             here = program.replace("localhost:8800", f"localhost:{door.port}")
             exec(here.replace("home", "guide"), module)  # noqa: S102
     said = capsys.readouterr().out.splitlines()
-    assert said == ["water the plants", "result", "changes add feed the cat", "feed the cat"]
+    assert said[:4] == ["water the plants", "result", "changes add feed the cat", "feed the cat"]
+    assert {line.rpartition(" ")[0] for line in said[4:]} == {"guide result", "work result"}
 
 
 def test_a_result_is_cached_until_its_events_change_it(todos, kafka, tmp_path):

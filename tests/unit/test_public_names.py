@@ -21,7 +21,7 @@ PUBLIC = {
         "approximate_distinct collect combine count distinct first last maximum mean minimum"
         " quantile top total variance"
     ),
-    "penstock.client": "Client ClientLimits Found LiveChange LiveEvent LiveList LiveResult RowChange "
+    "penstock.client": "Client ClientLimits Found LiveChange LiveCopy LiveEvent LiveList LiveResult LiveResults RowChange "
     "Selected Sent SyncClient Ticket",
     "penstock.connectors": (
         "AWAY CONNECTORS WHOLE AttachedConnector BatchLimits Captured Feed Item LiveConnector Lookup Moving Position"

@@ -8,7 +8,7 @@ lookups     ... rows and values out, ...
 queries     ... SQL over both, ...
 changes     ... what changes in a table, as it changes, ...
 live        ... and the results of live queries
-following   one live query that is followed
+following   live queries that are followed, each or several on one connection
 asking      what these have in common
 wire        connections that are kept, and requests that are tried again
 connection  one connection: HTTP/1.1, both directions at once
@@ -27,8 +27,9 @@ the server nor Kafka.
 
 from penstock.client.answers import Found, RowChange, Sent
 from penstock.client.client import Client, SyncClient
+from penstock.client.following.copied import LiveChange, LiveCopy, LiveEvent
 from penstock.client.following.listed import LiveList
-from penstock.client.following.result import LiveChange, LiveEvent, LiveResult
+from penstock.client.following.result import LiveResult, LiveResults
 from penstock.client.limits import ClientLimits
 from penstock.client.queries import Selected
 from penstock.client.questions import Ticket
@@ -38,9 +39,11 @@ __all__ = [
     "ClientLimits",
     "Found",
     "LiveChange",
+    "LiveCopy",
     "LiveEvent",
     "LiveList",
     "LiveResult",
+    "LiveResults",
     "RowChange",
     "Selected",
     "Sent",

@@ -8,13 +8,14 @@ from typing import Any, Self
 import msgspec
 
 from penstock.client.asking import Asking, Loop, SyncAsking
+from penstock.client.following.copied import LiveChange, LiveCopy
 from penstock.client.following.listed import LiveList
-from penstock.client.following.result import LiveChange, LiveResult
+from penstock.client.following.result import LiveResult, LiveResults
 from penstock.core.grid.documents import encode_document
 from penstock.core.grid.livequeries import LiveQueries
 from penstock.core.live.written.builder import FilterOf
 
-__all__ = ["Live", "SyncLive", "SyncLiveList", "SyncLiveResult"]
+__all__ = ["Live", "SyncLive", "SyncLiveList", "SyncLiveResult", "SyncLiveResults"]
 
 Asked = Mapping[str, Any] | str | FilterOf | None
 """A query; a text or what was built of fields is its filter."""
@@ -39,12 +40,17 @@ class Live(Asking):
             squash: Collect changes for so long, and tell the last state of each document.
             resume: The ``token`` of an earlier result of the same query.
         """
-        asked: dict[str, Any] = {"query": msgspec.Raw(_query_text(query).encode())}
-        if name := live if isinstance(live, str) else live.name:
-            asked["live"] = name
-        if squash:
-            asked["squash"] = squash
-        return LiveResult(lambda: self._wire, asked, resume=resume)
+        return LiveResult(lambda: self._wire, _asked(live, query, squash), resume=resume)
+
+    def live_results(
+        self, live: LiveQueries | str, queries: Mapping[str, Asked], *, squash: str = ""
+    ) -> LiveResults:
+        """Follow several queries on one connection; see ``live``.
+
+        ``queries`` gives each a name of 1 to 64 characters. At most 1,000 go on a connection.
+        """
+        asked = {name: _asked(live, query, squash) for name, query in queries.items()}
+        return LiveResults(lambda: self._wire, asked)
 
     def live_list(
         self, live: LiveQueries | str = "", query: Asked = None, *, squash: str = ""
@@ -79,6 +85,33 @@ class SyncLiveResult:
         """Yield the result, and then each change of it."""
         found: Generator[LiveChange, None, None] = self._looping.each(_all_of(self._result))
         return found
+
+
+class SyncLiveResults(Mapping[str, LiveCopy]):
+    """The same as ``LiveResults``, for callers without an event loop."""
+
+    def __init__(self, loop: Loop, results: LiveResults) -> None:
+        self._looping = loop
+        self._results = results
+
+    def changes(self) -> Iterator[tuple[str, LiveChange]]:
+        """Yield each result, and then each change of one of them."""
+        found: Generator[tuple[str, LiveChange], None, None] = self._looping.each(
+            _changes_of(self._results)
+        )
+        return found
+
+    def __getitem__(self, name: str) -> LiveCopy:
+        """Return the result of a query."""
+        return self._results[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the names of the queries."""
+        return iter(self._results)
+
+    def __len__(self) -> int:
+        """Return how many queries there are."""
+        return len(self._results)
 
 
 class SyncLiveList:
@@ -147,6 +180,13 @@ class SyncLive(SyncAsking):
         result = self._live.live(live, query, squash=squash, resume=resume)
         return SyncLiveResult(self._loop, result)
 
+    def live_results(
+        self, live: LiveQueries | str, queries: Mapping[str, Asked], *, squash: str = ""
+    ) -> SyncLiveResults:
+        """See ``Client.live_results``."""
+        results = self._live.live_results(live, queries, squash=squash)
+        return SyncLiveResults(self._loop, results)
+
     def live_list(
         self, live: LiveQueries | str = "", query: Asked = None, *, squash: str = ""
     ) -> SyncLiveList:
@@ -157,6 +197,20 @@ class SyncLive(SyncAsking):
 async def _all_of(result: LiveResult) -> AsyncGenerator[LiveChange, None]:
     async for change in result:
         yield change
+
+
+async def _changes_of(results: LiveResults) -> AsyncGenerator[tuple[str, LiveChange], None]:
+    async for each in results.changes():
+        yield each
+
+
+def _asked(live: LiveQueries | str, query: Asked, squash: str) -> dict[str, Any]:
+    asked: dict[str, Any] = {"query": msgspec.Raw(_query_text(query).encode())}
+    if name := live if isinstance(live, str) else live.name:
+        asked["live"] = name
+    if squash:
+        asked["squash"] = squash
+    return asked
 
 
 def _query_text(query: Asked) -> str:

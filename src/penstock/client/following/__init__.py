@@ -1,1 +1,1 @@
-"""One live query as a client follows it: its result, and a list that keeps itself current."""
+"""Live queries as a client follows them: results, and a list that keeps itself current."""

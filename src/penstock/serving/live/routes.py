@@ -18,6 +18,10 @@ from penstock.serving.live.stream import LiveStream, read_tokens
 __all__ = ["LiveRoutes"]
 
 
+_MOST_NUMBERED = 20
+"""With more subscriptions, only who cannot read the tokens of messages gets all of them in each."""
+
+
 class LiveRoutes:
     """Three ways to follow live queries: a socket, a stream of events, and polls."""
 
@@ -70,5 +74,6 @@ class LiveRoutes:
             self._offered,
             heartbeat_seconds=self._heartbeat,
             unread_bytes=self._settings.unread_bytes,
+            numbered=request.method == "GET" or len(several) <= _MOST_NUMBERED,
             stop=self._stop,
         )

@@ -56,9 +56,11 @@ class LiveStream(Response):
         *,
         heartbeat_seconds: float,
         unread_bytes: int,
+        numbered: bool,
         stop: asyncio.Event,
     ) -> None:
         self._several = several
+        self._numbered = numbered
         self._offered = offered
         self._heartbeat = heartbeat_seconds
         self._most = unread_bytes
@@ -138,7 +140,7 @@ class LiveStream(Response):
             return False
         head = _HEAD.decode(message)
         number = b""
-        if head.token:
+        if head.token and self._numbered:
             self._tokens[head.id] = head.token
             number = b"id: " + msgspec.json.encode(self._tokens) + b"\n"
         elif head.type in ("must-refetch", "error"):
