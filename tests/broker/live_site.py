@@ -119,6 +119,7 @@ class Client:
             subprotocols=protocols,
             open_timeout=LIMIT_SECONDS,
             max_size=None,
+            ping_interval=None,  # one that does not read hears no answers
         )
         self.seen: list[dict[str, Any]] = []
         self.copies: dict[str, Replica] = {}
