@@ -37,6 +37,7 @@ in ten, and collecting them takes ten seconds.
 
 LONGEST_FIRST = (
     "test_nexmark",
+    "test_pipelines",
     "test_windows",
     "test_standalone",
     "test_demo",
@@ -46,8 +47,16 @@ LONGEST_FIRST = (
     "test_rebuild",
     "test_lake_deaths",
     "test_rollups",
+    "test_operators",
+    "test_broker",
+    "test_cli_dev",
     "test_conformance",
+    "test_sinks",
+    "test_anomaly",
     "test_service_slow",
+    "test_postgres_sink",
+    "test_connectors",
+    "test_serving_live_deaths",
 )
 """Modules that take minutes. A lane that began one last would keep all others waiting."""
 

@@ -20,13 +20,13 @@ from penstock.core.graph.graph import Graph
 from penstock.core.hints import did_you_mean
 from penstock.errors import ConfigurationError, DefinitionError
 
-__all__ = ["Application", "Target", "find_target", "load_application"]
+__all__ = ["AppTarget", "Application", "find_target", "load_application"]
 
 _DEFAULT_FILE = "app.py"
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class AppTarget:
     """A module to import, the directory it is imported from, and the application's variable."""
 
     module: str
@@ -66,7 +66,7 @@ def load_application(reference: str) -> Application:
     return Application(_chosen(module, target).graph, target.root, reference, lookups)
 
 
-def find_target(reference: str) -> Target:
+def find_target(reference: str) -> AppTarget:
     """Return what a reference stands for; ConfigurationError where there is no such thing."""
     name, variable = reference, None
     head, colon, tail = reference.rpartition(":")
@@ -80,11 +80,11 @@ def find_target(reference: str) -> Target:
     if path.is_file():
         return _file_target(path, variable)
     if path.suffix != ".py" and all(word.isidentifier() for word in name.split(".")):
-        return Target(name, Path.cwd(), None, variable)
+        return AppTarget(name, Path.cwd(), None, variable)
     raise _missing(name, "there is no such file or directory", sorted(path.parent.glob("*.py")))
 
 
-def _file_target(path: Path, variable: str | None) -> Target:
+def _file_target(path: Path, variable: str | None) -> AppTarget:
     path = path.absolute()
     if path.suffix != ".py" or not path.stem.isidentifier():
         raise ConfigurationError(
@@ -103,7 +103,7 @@ def _file_target(path: Path, variable: str | None) -> Target:
             code="app.not-python",
             hint="rename it, for example to app.py",
         )
-    return Target(module, root, path, variable)
+    return AppTarget(module, root, path, variable)
 
 
 def _missing(name: str, why: str, near: list[Path]) -> ConfigurationError:
@@ -115,7 +115,7 @@ def _missing(name: str, why: str, near: list[Path]) -> ConfigurationError:
     )
 
 
-def _imported(target: Target) -> ModuleType:
+def _imported(target: AppTarget) -> ModuleType:
     loaded = sys.modules.get(target.module)
     if loaded is not None and target.file and getattr(loaded, "__file__", "") != str(target.file):
         del sys.modules[target.module]
@@ -132,7 +132,7 @@ def _imported(target: Target) -> ModuleType:
         raise DefinitionError((mistake(error, target.root),)) from error
 
 
-def _chosen(module: ModuleType, target: Target) -> App:
+def _chosen(module: ModuleType, target: AppTarget) -> App:
     found = {name: value for name, value in vars(module).items() if isinstance(value, App)}
     if target.variable is not None:
         if target.variable in found:

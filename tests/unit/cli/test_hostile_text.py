@@ -41,7 +41,7 @@ from penstock.core.status.exposition import prometheus_text, series
 from penstock.core.status.report import PartReport, decode_report, encode_report
 from penstock.core.status.status import PartStatus, RunStatus
 from penstock.errors import ConfigurationError, DefinitionError, Problem, UserCodeError
-from penstock.machine.process.registry import Entry, Registry
+from penstock.machine.process.registry import Registry, RunEntry
 
 hostile = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[2] / "hostile.py")))
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -257,7 +257,7 @@ def test_the_status_verb_only_shows_what_a_run_says_of_itself(project, monkeypat
         page = stack.enter_context(StatusPage(lambda: status, port=0))
         registry = Registry(project / ".penstock" / "runs")
         for port in (page.port, 1):
-            entry = Entry(app=WHOLE, command=WHOLE, pid=1, port=port, started_at=AT)
+            entry = RunEntry(app=WHOLE, command=WHOLE, pid=1, port=port, started_at=AT)
             stack.enter_context(registry.entered(entry))
         shown = run(["status"], monkeypatch, streams)
     assert "evil" in shown

@@ -11,7 +11,7 @@ import msgspec
 from penstock.core.status.exposition import nested
 from penstock.core.status.status import PartStatus, RunStatus, decode_status
 from penstock.machine.ports import LOOPBACK
-from penstock.machine.process.registry import Entry, Registry
+from penstock.machine.process.registry import Registry, RunEntry
 
 __all__ = ["Overview", "Unanswered", "look"]
 
@@ -25,7 +25,7 @@ _MOST_BYTES = 64 << 20
 class Unanswered:
     """A running command that does not answer."""
 
-    entry: Entry
+    entry: RunEntry
     why: str
 
 
@@ -106,7 +106,7 @@ def look(registry: Registry) -> Overview:
     return Overview(tuple(runs), tuple(unanswered))
 
 
-def _ask(entry: Entry) -> RunStatus | Unanswered:
+def _ask(entry: RunEntry) -> RunStatus | Unanswered:
     connection = http.client.HTTPConnection(LOOPBACK, entry.port, timeout=_ASK_SECONDS)
     try:
         connection.request("GET", "/status")

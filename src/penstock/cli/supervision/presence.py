@@ -17,7 +17,7 @@ from penstock.cli.supervision.board import Board
 from penstock.core.status.status import RunStatus
 from penstock.machine.peers.secret import shared_secret
 from penstock.machine.ports import keep_port, kept_port
-from penstock.machine.process.registry import Entry, Registry
+from penstock.machine.process.registry import Registry, RunEntry
 from penstock.serving.desk.offers import Offers
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def announce_run(
                 more=console.offers if http.shows_console else Offers(),
             )
         )
-        entry = Entry(
+        entry = RunEntry(
             app=app, command=command, pid=os.getpid(), port=page.port, started_at=started_at
         )
         try:

@@ -9,11 +9,11 @@ from penstock.core.lifecycles.declared import Move
 from penstock.core.lifecycles.lifecycle import LifeCycle
 from penstock.core.units import duration_text
 
-__all__ = ["Chart", "Step", "charts"]
+__all__ = ["Chart", "StateArrow", "charts"]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StateArrow:
     """An arrow between two states: what leads along it, in words."""
 
     start: str
@@ -28,7 +28,7 @@ class Chart:
     name: str
     states: tuple[str, ...]
     resting: tuple[str, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[StateArrow, ...]
 
     def lines(self) -> Iterator[str]:
         """Yield it as text, state by state."""
@@ -57,11 +57,11 @@ def charts(graph: Graph) -> Sequence[Chart]:
     ]
 
 
-def _steps(life: LifeCycle) -> Iterator[Step]:
+def _steps(life: LifeCycle) -> Iterator[StateArrow]:
     for move in life.moves:
         if move.target is not None:
             for state in move.sources:
-                yield Step(state, move.target, _words(life, move))
+                yield StateArrow(state, move.target, _words(life, move))
 
 
 def _words(life: LifeCycle, move: Move) -> str:

@@ -6,7 +6,7 @@ from itertools import pairwise
 from xml.sax.saxutils import escape
 
 from penstock.core.drawing.layout import Box, Route, Size, lay_out
-from penstock.core.drawing.states import Chart, Step, charts
+from penstock.core.drawing.states import Chart, StateArrow, charts
 from penstock.core.drawing.text import counted, describe
 from penstock.core.graph.data import Data
 from penstock.core.graph.graph import Graph
@@ -136,7 +136,7 @@ def _state(state: str, box: Box, chart: Chart) -> str:
     )
 
 
-def _words(step: Step, box: Box) -> str:
+def _words(step: StateArrow, box: Box) -> str:
     """Return what leads along an arrow, shortened; the whole of it is its title."""
     at = f'x="{box.x + box.width / 2:.1f}" y="{box.y + 14:.1f}"'
     whole, short = _escaped(step.words), _escaped(_short(step.words))

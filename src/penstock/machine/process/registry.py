@@ -15,7 +15,7 @@ import msgspec
 
 from penstock.machine.locks import FileLock
 
-__all__ = ["Entry", "Registry"]
+__all__ = ["Registry", "RunEntry"]
 
 _LOCK_LIMIT = timedelta(seconds=5)
 _UNFINISHED_SECONDS = 60.0
@@ -23,7 +23,7 @@ _UNFINISHED_SECONDS = 60.0
 _MOST_BYTES = 64 << 10
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class RunEntry(msgspec.Struct, frozen=True, kw_only=True):
     """What a process says about itself, and the loopback port of its status page."""
 
     app: str
@@ -40,7 +40,7 @@ class Registry:
         self._directory = directory
 
     @contextmanager
-    def entered(self, entry: Entry) -> Iterator[None]:
+    def entered(self, entry: RunEntry) -> Iterator[None]:
         """Be listed while the block runs; OSError if that is impossible."""
         # A name that was never used: whoever finds an old file may take it away at any time.
         path = self._directory / f"{entry.pid}-{uuid4().hex[:8]}.json"
@@ -54,7 +54,7 @@ class Registry:
             finally:
                 path.unlink(missing_ok=True)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[RunEntry]:
         """Return the running commands, oldest first; remove files that killed processes left."""
         found = []
         for path in sorted(self._directory.glob("*.json")):
@@ -80,9 +80,9 @@ def _is_owned(path: Path) -> bool:
         return True
 
 
-def _read(path: Path) -> Entry | None:
+def _read(path: Path) -> RunEntry | None:
     try:
         with path.open("rb") as file:
-            return msgspec.json.decode(file.read(_MOST_BYTES), type=Entry)
+            return msgspec.json.decode(file.read(_MOST_BYTES), type=RunEntry)
     except (OSError, msgspec.MsgspecError):
         return None

@@ -12,7 +12,7 @@ from pyspark.sql import types as sql
 
 from penstock.core.records.schema import Choice, Field, FieldType, ListOf, Scalar, Schema
 from penstock.pipelines.gate.values import Reading, event_time, is_good_instant, read_scalar, within
-from penstock.pipelines.gate.variant import ROOT, Place, default_value, with_document
+from penstock.pipelines.gate.variant import ROOT, VariantPath, default_value, with_document
 from penstock.pipelines.spark.schema import holds_milliseconds, value_type
 from penstock.pipelines.spark.sqltext import (
     Sql,
@@ -192,8 +192,8 @@ def _is_exact(field: Field) -> Sql:
     return allowed if allowed == "true" else coalesce(allowed, "true")
 
 
-def _place(field: Field) -> Place:
-    return Place(ROOT).field(field.name)
+def _place(field: Field) -> VariantPath:
+    return VariantPath(ROOT).field(field.name)
 
 
 def _is_strict(kind: FieldType) -> bool:

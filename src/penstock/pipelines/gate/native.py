@@ -93,7 +93,7 @@ def _judge(data: OnLog) -> _Judgement:
         parsed = fromjson.is_well_formed(_FOUND)
         typed = fromjson.is_typed("value", _TEXT, _FOUND, schema)
     else:
-        record = variant.Place(_FOUND)
+        record = variant.VariantPath(_FOUND)
         readings = variant.read_fields(record, schema)
         parsed, typed = all_of(f"is_valid_utf8({_TEXT})", f"{_FOUND} is not null"), "true"
     accepted = all_of(

@@ -31,7 +31,7 @@ from penstock.pipelines.spark.sqltext import (
     when,
 )
 
-__all__ = ["ROOT", "Place", "default_value", "document", "read_fields", "with_document"]
+__all__ = ["ROOT", "VariantPath", "default_value", "document", "read_fields", "with_document"]
 
 _END = "penstock:end-of-record"
 _BLANKS = " \t\r\n"
@@ -39,7 +39,7 @@ _TEXT_TYPES = {"text", "bytes", "instant", "date"}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class VariantPath:
     """A place inside a variant: the variable or column that holds it, and a path from there."""
 
     variant: Sql
@@ -54,9 +54,9 @@ class Place:
         """Return Spark's word for the JSON type here: ``VOID`` for null, null where absent."""
         return f"schema_of_variant({self.get('variant')})"
 
-    def field(self, field_name: str) -> "Place":
+    def field(self, field_name: str) -> "VariantPath":
         """Return the place of a field of the object here."""
-        return Place(self.variant, f"{self.path}.{field_name}")
+        return VariantPath(self.variant, f"{self.path}.{field_name}")
 
 
 ROOT = "record"
@@ -74,9 +74,9 @@ def document(text: Sql) -> Sql:
     whole = all_of(
         f"startswith(ltrim({literal(_BLANKS)}, {text}), '{{')",
         f"not {contains(text, _END)}",
-        f"{Place('pair', '$[1]').get('string')} = {literal(_END)}",
+        f"{VariantPath('pair', '$[1]').get('string')} = {literal(_END)}",
     )
-    return _let("pair", found, when(whole, Place("pair", "$[0]").get("variant")))
+    return _let("pair", found, when(whole, VariantPath("pair", "$[0]").get("variant")))
 
 
 def with_document(text: Sql, body: Sql) -> Sql:
@@ -89,7 +89,7 @@ def _let(variable: str, value: Sql, body: Sql) -> Sql:
     return f"transform(array({value}), {variable} -> {body})[0]"
 
 
-def read_fields(place: Place, schema: Schema) -> list[Reading]:
+def read_fields(place: VariantPath, schema: Schema) -> list[Reading]:
     """Read the fields of a record, in their order."""
     return [_read_field(place, field, schema) for field in schema.fields]
 
@@ -100,10 +100,14 @@ def default_value(field: Field) -> Sql:
         return f"cast(null as {value_type(field.type).simpleString()})"
     if isinstance(field.type, Scalar | Choice):
         return read_scalar(literal(field.default), field.type).value
-    return _read(Place(f"parse_json({literal(json.dumps(field.default))})"), field.type, 0).value
+    return _read(
+        VariantPath(f"parse_json({literal(json.dumps(field.default))})"), field.type, 0
+    ).value
 
 
-def _read_field(place: Place, field: Field, schema: Schema, *, depth: int | None = None) -> Reading:
+def _read_field(
+    place: VariantPath, field: Field, schema: Schema, *, depth: int | None = None
+) -> Reading:
     """Read a field of the record at a place; with ``depth`` that is inside another record."""
     inner = place.field(field.name)
     reading = _read(inner, field.type, depth or 0)
@@ -124,13 +128,13 @@ def _read_field(place: Place, field: Field, schema: Schema, *, depth: int | None
     return Reading(ok, value)
 
 
-def _read(place: Place, kind: FieldType, depth: int) -> Reading:
+def _read(place: VariantPath, kind: FieldType, depth: int) -> Reading:
     match kind:
         case Scalar() | Choice():
             return _read_scalar(place, kind)
         case ListOf(inner):
             item = f"item{depth}"
-            reading = _read(Place(item), inner, depth + 1)
+            reading = _read(VariantPath(item), inner, depth + 1)
             items = place.get("array<variant>")
             return Reading(
                 all_of(_is_a(place, "ARRAY"), _for_all(items, item, reading.ok)),
@@ -138,7 +142,7 @@ def _read(place: Place, kind: FieldType, depth: int) -> Reading:
             )
         case MapOf(inner):
             entry = f"entry{depth}"
-            reading = _read(Place(entry), inner, depth + 1)
+            reading = _read(VariantPath(entry), inner, depth + 1)
             entries = place.get("map<string,variant>")
             return Reading(
                 all_of(
@@ -156,7 +160,7 @@ def _read(place: Place, kind: FieldType, depth: int) -> Reading:
             )
 
 
-def _read_scalar(place: Place, kind: Scalar | Choice) -> Reading:
+def _read_scalar(place: VariantPath, kind: Scalar | Choice) -> Reading:
     word = "text" if isinstance(kind, Choice) else kind.name
     number = f"substring_index({place.json_type}, '(', 1) in ('BIGINT', 'DECIMAL', 'DOUBLE')"
     text = f"{place.json_type} = 'STRING'"
@@ -176,7 +180,7 @@ def _read_scalar(place: Place, kind: Scalar | Choice) -> Reading:
     return Reading(all_of(typed, reading.ok), reading.value)
 
 
-def _is_a(place: Place, word: str) -> Sql:
+def _is_a(place: VariantPath, word: str) -> Sql:
     return f"startswith({place.json_type}, '{word}')"
 
 

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from penstock.pipelines.lake.table import table_sql
 from penstock.pipelines.spark.sqltext import Sql, all_of, literal, name
 
-__all__ = ["Change", "PartitionFiles", "Snapshot", "changes", "types_of"]
+__all__ = ["PartitionFiles", "Snapshot", "TableVersion", "changes", "types_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class PartitionFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TableVersion:
     """One version of a table: what made it, and when."""
 
     version: int
@@ -109,12 +109,12 @@ def types_of(schema: str) -> dict[str, str]:
     return {each.name: each.dataType.simpleString() for each in columns}
 
 
-def changes(spark: SparkSession, path: str, *, limit: int) -> list[Change]:
+def changes(spark: SparkSession, path: str, *, limit: int) -> list[TableVersion]:
     """Return the newest versions that are still known, newest first."""
     rows = spark.sql(f"describe history {table_sql(path)} limit {limit}")
     found = rows.select("version", F.unix_millis("timestamp"), "operation", "operationMetrics")
     return [
-        Change(
+        TableVersion(
             version,
             datetime.fromtimestamp(millis / 1000, UTC),
             operation,

@@ -14,7 +14,7 @@ from py4j.protocol import Py4JError
 
 from penstock.pipelines.query.words import LEAVES, NODES, VALUES
 
-__all__ = ["Node", "Place", "children", "nodes", "options", "resolved", "strings"]
+__all__ = ["Node", "TextPlace", "children", "nodes", "options", "resolved", "strings"]
 
 _COLLECTIONS = "scala.collection.immutable."
 _TYPES = "org.apache.spark.sql.types."
@@ -23,7 +23,7 @@ _VIEW = "org.apache.spark.sql.catalyst.plans.logical.View"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TextPlace:
     """Where in the text something stands: line and column from 1, and its first character."""
 
     line: int
@@ -42,7 +42,7 @@ class Node:
     depth: int
     parent: "Node | None"
 
-    def place(self) -> Place | None:
+    def place(self) -> TextPlace | None:
         """Return where it stands in the text, or what it is in; None where nobody knows."""
         try:
             origin = self.java.origin()
@@ -51,7 +51,7 @@ class Node:
             found = []
         if found and all(each.isDefined() for each in found):
             line, column, start = (int(each.get()) for each in found)
-            return Place(line, column + 1, start)
+            return TextPlace(line, column + 1, start)
         return self.parent.place() if self.parent else None
 
 

@@ -25,7 +25,7 @@ from penstock.core.graph.timer import TimerTime
 from penstock.errors import DataError, PenstockError, UserCodeError
 from penstock.services.state.wholetables import WholeTables
 from penstock.services.step.calls import Calls
-from penstock.services.step.lanes import AFTER, RECORD, Item, Lane, Lanes, Place
+from penstock.services.step.lanes import AFTER, RECORD, BatchPlace, Item, Lane, Lanes
 from penstock.services.step.outputs import Send
 from penstock.services.step.reactions import Hold
 from penstock.services.step.rounds import Rounds
@@ -296,7 +296,7 @@ class AsyncStep(Step):
         context = self._context(item.raw) if self._service.context and item.raw is not None else {}
         return frame.calls.process(item.record, **context)
 
-    def _settle(self, batch: _Batch, send: Send) -> Place | None:
+    def _settle(self, batch: _Batch, send: Send) -> BatchPlace | None:
         """Send what the calls gave in the order of their places.
 
         Return the place of what failed, where nothing behind it is wanted before it is tried again
@@ -304,7 +304,7 @@ class AsyncStep(Step):
         """
         passed = written = handled = 0
         done = sorted(batch.lanes.done, key=lambda item: item.place)
-        failed: Place | None = None
+        failed: BatchPlace | None = None
         for number, item in enumerate(done):
             if item.error is not None:
                 self._fail_item(item, send)
@@ -346,7 +346,7 @@ class AsyncStep(Step):
                     self._timers.put_back(item.due)
 
     def _item(self, topic: str, number: int, raw: RawRecord) -> Item:
-        item = Item(Place(number, RECORD), raw.key(), raw=raw)
+        item = Item(BatchPlace(number, RECORD), raw.key(), raw=raw)
         if self._rounds is not None:
             item.refused = self._rounds.refused(topic, raw)
             if item.refused is not None:

@@ -20,13 +20,13 @@ from penstock.errors import DataError
 from penstock.services.state.timing.queue import Due, TimerQueue
 from penstock.services.step.outputs import Sent
 
-__all__ = ["AFTER", "BEFORE", "RECORD", "Item", "Lane", "Lanes", "Place"]
+__all__ = ["AFTER", "BEFORE", "RECORD", "BatchPlace", "Item", "Lane", "Lanes"]
 
 BEFORE, RECORD, AFTER = range(3)
 _LONG_AGO = -(1 << 63)
 
 
-class Place(NamedTuple):
+class BatchPlace(NamedTuple):
     """Where something stands in a batch: at a record, before or after it; timers by instant."""
 
     number: int
@@ -41,7 +41,7 @@ class Place(NamedTuple):
 class Item:
     """A record to be handled, or a timer that goes off, and what became of it."""
 
-    place: Place
+    place: BatchPlace
     key: bytes | None
     raw: RawRecord | None = None
     record: Any = None
@@ -83,14 +83,14 @@ class Lanes:
         self._until: int | None = None
         self.done: list[Item] = []
         """What was begun, in the order in which it ended."""
-        self._limit: Place | None = None
+        self._limit: BatchPlace | None = None
 
     @property
     def halted(self) -> bool:
         """Return whether something failed in a way that nothing behind it is wanted."""
         return self._limit is not None
 
-    def halt(self, place: Place) -> None:
+    def halt(self, place: BatchPlace) -> None:
         """Begin nothing any more that stands behind a place."""
         if self._limit is None or place < self._limit:
             self._limit = place
@@ -157,10 +157,10 @@ class Lanes:
             return None
         return self._timers.take(self._time, lane.key, name, at)
 
-    def _is_behind(self, place: Place) -> bool:
+    def _is_behind(self, place: BatchPlace) -> bool:
         return self._limit is not None and place > self._limit
 
-    def _place(self, lane: Lane, at: int, name: str) -> Place:
+    def _place(self, lane: Lane, at: int, name: str) -> BatchPlace:
         index, side = lane.last
         if not self._reached:
             index, side = -1, AFTER
@@ -168,4 +168,4 @@ class Lanes:
             side = BEFORE if side == BEFORE else AFTER
         else:
             index, side = bisect_left(self._reached, at, index + 1), BEFORE
-        return Place(index, side, at, lane.key or b"", name)
+        return BatchPlace(index, side, at, lane.key or b"", name)

@@ -16,7 +16,7 @@ from penstock.cli.status.table import fact_rows, part_rows, run_line
 from penstock.core.status.exposition import series
 from penstock.core.status.report import Counts
 from penstock.core.status.status import PartStatus, RunStatus
-from penstock.machine.process.registry import Entry, Registry
+from penstock.machine.process.registry import Registry, RunEntry
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -45,7 +45,7 @@ class Project:
         self.stack = stack
 
     def enter(self, port, app="plant"):
-        entry = Entry(app=app, command="dev", pid=42, port=port, started_at=AT)
+        entry = RunEntry(app=app, command="dev", pid=42, port=port, started_at=AT)
         self.stack.enter_context(self.registry.entered(entry))
 
     def run(self, *parts, app="plant"):
@@ -164,7 +164,7 @@ def test_one_that_ends_while_it_is_asked_is_no_trouble(project):
 
         def entries(self):
             self.asked += 1
-            entry = Entry(app="plant", command="run", pid=1, port=port, started_at=AT)
+            entry = RunEntry(app="plant", command="run", pid=1, port=port, started_at=AT)
             return [entry] if self.asked == 1 else []
 
     assert look(Once(project.registry._directory)).empty

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from penstock.machine.process.registry import Entry, Registry
+from penstock.machine.process.registry import Registry, RunEntry
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def entry(number=1, **given):
     told = {"app": "plant", "command": "run", "pid": number, "port": 9000 + number}
-    return Entry(**(told | {"started_at": AT.replace(minute=number)} | given))
+    return RunEntry(**(told | {"started_at": AT.replace(minute=number)} | given))
 
 
 def test_who_runs_is_found_until_it_ends_and_leaves_nothing_behind(tmp_path):
@@ -30,10 +30,10 @@ CHILD = """
 import sys, time
 from datetime import UTC, datetime
 from pathlib import Path
-from penstock.machine.process.registry import Entry, Registry
+from penstock.machine.process.registry import RunEntry, Registry
 
 at = datetime(2026, 1, 1, tzinfo=UTC)
-entry = Entry(app="child", command="run", pid=1, port=1, started_at=at)
+entry = RunEntry(app="child", command="run", pid=1, port=1, started_at=at)
 with Registry(Path(sys.argv[1])).entered(entry):
     print("here", flush=True)
     time.sleep(600)
