@@ -60,9 +60,10 @@ bench-live: setup ## live queries: evaluations, the index, fan-out, the grid, an
 bench-nexmark: setup ## events a second per core of each Nexmark query (20 minutes)
 	$(BIN)/python bench/nexmark/bench.py --markdown bench/nexmark/speeds.md --json bench/nexmark/speeds.json
 
-pictures: setup ## take the pictures of the console in docs/images anew
-	PENSTOCK_PICTURES=build/pictures $(BIN)/pytest -q tests/browser/test_console.py
+pictures: setup ## take the pictures in docs/images anew: of the console, and of the todo application
+	PENSTOCK_PICTURES=build/pictures $(BIN)/pytest -q tests/browser/test_console.py tests/browser/test_todo.py
 	cp $(foreach name,overview killed topology way,build/pictures/console-$(name).png) docs/images
+	cp build/pictures/todo-light.png docs/images
 
 docs: setup ## build the documentation site into build/site; a broken link fails
 	@sh scripts/docs.sh build

@@ -31,6 +31,7 @@ DEFAULT = {
         {"type": "ready", "number": 1, "token": "a"},
     ],
 }
+UNKNOWN = {"status": 401, "code": "caller.unknown", "detail": "the token has expired"}
 _NOBODY = {"status": 422, "code": "test.turn", "detail": "nobody was to ask so"}
 
 
@@ -41,6 +42,7 @@ class Played:
         self.cases = json.loads(CASES.read_text("utf-8"))
         self.turns = {}
         self.records = []
+        self.protocols = []
         self.refusals = {}
 
     def next(self, asked):
@@ -67,6 +69,7 @@ class Played:
 
 async def follow_socket(socket_):
     await socket_.accept(subprotocol="penstock.v1")
+    socket_.app.state.played.protocols += socket_.scope["subprotocols"][1:]
     try:
         while True:
             asked = json.loads(await socket_.receive_text())
@@ -76,7 +79,9 @@ async def follow_socket(socket_):
                 continue
             for message in found[0]:
                 await socket_.send_text(json.dumps(message))
-            if found[1] == "break":
+            if found[1] == "unknown":
+                await socket_.send_text(json.dumps({"type": "error", "problem": UNKNOWN}))
+            if found[1] != "stay":
                 await socket_.close(1011)
                 return
     except WebSocketDisconnect:

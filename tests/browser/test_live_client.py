@@ -1,11 +1,12 @@
 """The JavaScript client in the cases that all clients share, by every way there is."""
 
+import base64
 import json
 import re
 from pathlib import Path
 
 import pytest
-from tests.scriptedgateway import CASES, scripted_gateway
+from tests.scriptedgateway import CASES, DEFAULT, scripted_gateway
 
 from penstock.core.live.query import read_query
 
@@ -150,6 +151,49 @@ def test_where_a_way_is_blocked_the_next_one_is_taken(page, scripted, base, way)
     )
     page.errors.clear()  # the browser tells of each socket that is refused
     assert found == [way, "closed"]
+
+
+def test_a_token_that_has_expired_is_asked_for_anew_until_nobody_knows_a_better_one(page, scripted):
+    address, played = scripted
+    resumed = {"type": "resumed", "number": 1}
+    added = {"what": "add", "index": 1, "document": {"_id": "8"}}
+    change = {"type": "changes", "events": [added], "after": 1, "number": 2, "token": "b"}
+    unknown = {"resume": "b", "then": "unknown", "messages": []}
+    played.turns["expiring"] = iter(
+        [
+            {**DEFAULT, "then": "unknown"},
+            {"resume": "a", "then": "unknown", "messages": [resumed, change]},
+            *[unknown] * 3,
+            {"resume": "b", "then": "stay", "messages": [{**resumed, "number": 2}]},
+        ]
+    )
+    page.open(address)
+    states = called(
+        page,
+        """async () => {
+          const { connect } = await import('/client/live.js');
+          let asked = 0;
+          const client = connect({ url: location.origin, token: async () => `t${asked += 1}`, firstWaitMs: 1, longestWaitMs: 2 });
+          const state = (wanted) => new Promise((resolve) => {
+            const look = () => { if (client.state === wanted) resolve(client.state); };
+            client.addEventListener('state', look);
+            look();
+          });
+          const query = client.live({}, { live: 'expiring' });
+          await query.ready;
+          const refused = await state('refused');
+          const why = client.problem.code;
+          client.authenticate();
+          const open = await state('open');
+          const found = [refused, why, open, query.documents.map((each) => each._id)];
+          client.close();
+          return found;
+        }""",
+    )
+    assert states == ["refused", "caller.unknown", "open", ["7", "8"]]
+    tokens = [base64.urlsafe_b64decode(each.rpartition(".")[2] + "==") for each in played.protocols]
+    assert tokens == [b"t%d" % number for number in range(1, len(tokens) + 1)]
+    page.errors.clear()
 
 
 def test_the_scripts_of_the_guide_run(page, scripted):

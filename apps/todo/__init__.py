@@ -1,0 +1,1 @@
+"""Lists of things to do, for several people in several browsers, with live queries."""
