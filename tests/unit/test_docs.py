@@ -101,6 +101,7 @@ def test_the_application_on_the_front_page_runs_and_has_no_problems(module):
             "http",
             "javascript",
             "joins",
+            "kafka",
             "lake",
             "life-cycles",
             "lookups",

@@ -7,6 +7,7 @@ files             sources: a file, a rotated log, a directory; sinks: JSON lines
 syslog            a source: messages of syslog over UDP, TCP or TLS
 tcp               a source: lines over TCP, from many senders
 http              a source: a document that is fetched; a sink: requests that are posted
+kafka             a source: a topic of another cluster; exactly once
 keyboard          a source: lines that a person types
 postgres          a sink: rows of tables of PostgreSQL; a source: their changes; exactly once
 captured          what a source says of a row that has changed
@@ -53,6 +54,7 @@ from penstock.connectors.files.rotated import rotated_log
 from penstock.connectors.files.textfile import text_file
 from penstock.connectors.http.poll import http_poll
 from penstock.connectors.http.webhook import webhook
+from penstock.connectors.kafka.source import kafka_topic
 from penstock.connectors.keyboard import keyboard
 from penstock.connectors.lookup.definition import Lookup, lookup
 from penstock.connectors.lookup.store import RowStore
@@ -76,6 +78,7 @@ CONNECTORS = {
         files_in,
         http_poll,
         json_files,
+        kafka_topic,
         keyboard,
         mqtt_topic,
         mqtt_topics,
@@ -123,6 +126,7 @@ __all__ = [
     "files_in",
     "http_poll",
     "json_files",
+    "kafka_topic",
     "keyboard",
     "lookup",
     "mqtt_topic",

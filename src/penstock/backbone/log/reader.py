@@ -80,6 +80,7 @@ class LogReader:
         committed: bool = True,
         stop: threading.Event | None = None,
         when_trimmed: WhenTrimmed = "stop",
+        waits: bool = True,
     ) -> Iterator[Sequence[RawRecord]]:
         """Return the records of the range as the client gives them, many at a time.
 
@@ -87,7 +88,7 @@ class LogReader:
         ends where the log ends now, or never with ``follow``; an ``end`` that the log has not
         reached yet is waited for with ``follow`` and cut off without. ``committed`` leaves out
         aborted and unfinished transactions. ``stop``, once set, ends the iteration within a tenth
-        of a second.
+        of a second. Without ``waits`` a batch is empty where nothing more has come yet.
 
         Fails with ConfigurationError ``topic.missing``, ``offset.trimmed`` (an offset that
         retention has deleted, unless ``when_trimmed`` is ``skip``) or ``offset.beyond-end``, and
@@ -104,7 +105,7 @@ class LogReader:
                     raise trimmed((topic, number), wanted=span.start, low=ends[number][0])
         config = self._config(committed=committed, when_trimmed=when_trimmed)
         patience = None if follow else self._admin.timeout
-        return self._drain(config, spans, stop or threading.Event(), patience)
+        return self._drain(config, spans, stop or threading.Event(), patience, waits=waits)
 
     def _drain(
         self,
@@ -112,10 +113,12 @@ class LogReader:
         spans: dict[Partition, Span],
         stop: threading.Event,
         patience: float | None,
+        *,
+        waits: bool = True,
     ) -> Iterator[list[RawRecord]]:
         if spans:
             with closing(confluent_kafka.Consumer(config, logger=LOG)) as client:
-                yield from self._poll(client, spans, stop, patience)
+                yield from self._poll(client, spans, stop, patience, waits=waits)
 
     def _poll(
         self,
@@ -123,13 +126,15 @@ class LogReader:
         spans: dict[Partition, Span],
         stop: threading.Event,
         patience: float | None,
+        *,
+        waits: bool,
     ) -> Iterator[list[RawRecord]]:
         client.assign(topic_partitions({at: span.start for at, span in spans.items()}))
         progress_at = time.monotonic()
         while spans and not stop.is_set():
-            messages = take(client, count=_BATCH, timeout=_POLL_SECONDS)
+            messages = take(client, count=_BATCH, timeout=_POLL_SECONDS if waits else 0)
             inside, ended = self._sort(messages, spans)
-            if inside:
+            if inside or not waits:
                 yield cast("list[RawRecord]", inside)
             if messages:
                 progress_at = time.monotonic()
