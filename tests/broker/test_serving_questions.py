@@ -1,4 +1,7 @@
-"""Questions over HTTP: their answers come now or later, once, over deaths of all who take part."""
+"""Questions over HTTP: their answers come now or later, once, over deaths of all who take part.
+
+Long because all of them share one application, and starting another costs seconds.
+"""
 
 import base64
 import hmac
@@ -53,12 +56,16 @@ class Bank:
 
         @app.service(answers=self.checks, delivery="exactly_once")
         def clerk(check: Check) -> Verdict | None:
+            if check.amount < -100:
+                raise ValueError("too little")
             if check.amount < 0:
                 return None
             return Verdict(check.amount < 100, check.customer)
 
         @app.service(answers=self.looks, delivery="at_least_once")
         def looker(check: Check) -> Verdict:
+            if check.amount < 0:
+                raise ValueError(f"nobody owes {check.amount}")
             return Verdict(good=True, why=check.customer)
 
         @app.service(answers=self.brief)
@@ -127,6 +134,30 @@ def test_a_question_without_an_answer_ends_in_time_with_a_ticket(bank):
     assert pending.json["ticket"] == late.json["ticket"]
     either = ask(bank.door, bank.checks, "dan", -1, Prefer="respond-async, wait=1")
     assert either.status == 202
+
+
+def test_a_question_that_the_service_fails_on_is_answered_with_a_problem_everywhere(bank):
+    door = bank.door
+    failed = ask(door, bank.looks, "eve", -1.0, Idempotency_Key="failing")
+    assert (failed.status, failed.json["code"]) == (422, "answer.failed")
+    assert failed.json["reason"] == "user.raised"
+    assert "owes" not in failed.body.decode()  # what the code says is for its operators
+    again = ask(door, bank.looks, "eve", -1.0, Idempotency_Key="failing")
+    assert (again.status, again.json) == (failed.status, failed.json)
+    later = ask(door, bank.looks, "eve", -1.0, **LATER)
+    assert later.status == 202
+    href = later.json["href"]
+    waited = door.get(f"{href}?wait=30s")
+    assert (waited.status, waited.json) == (422, failed.json)
+    events = door.get(f"{href}/events")
+    assert b"event: failed" in events.body
+    with bank.open() as other:  # it reads the log
+        assert other.get(f"{href}?wait=30s").json == failed.json
+    url = f"ws://127.0.0.1:{door.port}/v1/questions/{bank.looks.name}/socket"
+    with connect(url, compression=None) as client:
+        client.send(json.dumps({"id": 1, "question": {"customer": "eve", "amount": -1.0}}))
+        told = [json.loads(client.recv(timeout=LIMIT_SECONDS)) for _ in range(2)]
+    assert (told[1]["id"], told[1]["problem"]) == (1, failed.json)
 
 
 def test_the_same_key_asks_once_and_gives_the_same_answer(bank):
@@ -246,7 +277,13 @@ def test_an_answer_is_sent_to_a_webhook_signed_until_it_is_taken_by_whichever_pr
         with bank.clerk(), bank.open(**options) as door:
             until(lambda: len(receiver.came) >= 3, "the answer is taken")
             assert door.get(taken.json["href"]).json == {"good": True, "why": "kim"}
+            before = len(receiver.came)
+            ask(door, bank.checks, "eve", -200.0, **LATER, Webhook_Url=f"{allowed}8")
+            until(lambda: len(receiver.came) > before, "the failure is told, too")
         receiver.shutdown()
+    path, headers, body = receiver.came.pop()
+    assert (path, headers["Content-Type"]) == ("/answers/8", "application/problem+json")
+    assert json.loads(body)["code"] == "answer.failed"
     (path, headers, body), *others = receiver.came
     assert [(each[0], each[2]) for each in others] == [(path, body)] * 2
     assert (path, json.loads(body)) == ("/answers/7?a=b", {"good": True, "why": "kim"})

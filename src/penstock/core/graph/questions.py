@@ -23,6 +23,8 @@ __all__ = [
     "Unanswered",
     "answer",
     "ask",
+    "failure_headers",
+    "failure_in",
     "question_headers",
     "unanswered",
 ]
@@ -34,6 +36,8 @@ T = TypeVar("T")
 QUESTION = HEADER_PREFIX + "question"
 ASKER = HEADER_PREFIX + "asker"
 ASKER_KEY = HEADER_PREFIX + "asker-key"
+FAILURE = HEADER_PREFIX + "failure"
+"""Of a record without a value in the place of an answer: why the question is not answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +153,17 @@ def question_headers(reply_to: ReplyTo, *, keyed: bool) -> dict[str, bytes]:
     """Return the headers of a question; of an answer, whose own key is the asker's, fewer."""
     found = {QUESTION: reply_to.question.encode(), ASKER: reply_to.asker.encode()}
     return found | {ASKER_KEY: reply_to.key} if keyed else found
+
+
+def failure_headers(reply_to: ReplyTo, code: str) -> dict[str, bytes]:
+    """Return the headers of what stands in the place of an answer where the service failed."""
+    return {**question_headers(reply_to, keyed=False), FAILURE: code.encode()}
+
+
+def failure_in(headers: Mapping[str, bytes]) -> str | None:
+    """Return why a question is not answered, where headers say that; None: they do not."""
+    found = headers.get(FAILURE)
+    return None if found is None else found.decode("utf-8", "replace")
 
 
 def ask(

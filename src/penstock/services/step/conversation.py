@@ -12,14 +12,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from penstock.backbone.client.logrecord import RawRecord
 from penstock.core.graph.actor import read_actor
 from penstock.core.graph.data import Output
+from penstock.core.graph.gateway import Gateway
+from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Actor, Service
 from penstock.core.graph.questions import (
     Answer,
     Question,
     ReplyTo,
     Unanswered,
+    failure_headers,
+    failure_in,
     question_headers,
 )
 from penstock.core.graph.signature import Definition, is_async, read_definition
@@ -28,8 +33,10 @@ from penstock.core.graph.timer import OWN_TIMERS, Timer
 from penstock.core.instants import micros
 from penstock.core.records.codec import JsonCodec
 from penstock.core.records.deadletter import Coordinates
+from penstock.errors import PenstockError
 from penstock.services.state.timing.queue import TimerQueue
 from penstock.services.step.calls import Calls
+from penstock.services.step.outputs import Sent
 
 __all__ = ["Conversation", "conversation_of"]
 
@@ -51,13 +58,16 @@ class Conversation:
 
     def __init__(
         self,
-        app: str,
+        graph: Graph,
         service: Service,
         *,
         timers: TimerQueue | None,
         clock: Callable[[], datetime],
     ) -> None:
-        self._name = f"{app}.{service.name}"
+        self._name = f"{graph.app}.{service.name}"
+        self._gateways = frozenset(
+            f"{graph.app}.{part.name}" for part in graph.parts if isinstance(part, Gateway)
+        )
         self._timers = timers
         self._clock = clock
         self._context = service.context
@@ -100,6 +110,22 @@ class Conversation:
             open=calls.open,
             close=calls.close,
         )
+
+    def failed(self, raw: RawRecord, error: PenstockError) -> Sent | None:
+        """Return what tells a gateway that its question is not answered; None: nobody waits.
+
+        A part that asks hears of it when its time is up, as it does where the service is away.
+        """
+        questions = self._answered_here.get(raw.topic() or "")
+        reply_to = ReplyTo.read(_headers(raw)) if questions is not None else None
+        if questions is None or reply_to is None or reply_to.asker not in self._gateways:
+            return None
+        headers = (*failure_headers(reply_to, error.code).items(),)
+        return questions.answers.topic.name, reply_to.key, None, headers, None
+
+    def is_failure(self, raw: RawRecord) -> bool:
+        """Return whether a record says that a question is not answered, to whom it may concern."""
+        return raw.topic() in self._asked_here and failure_in(_headers(raw)) is not None
 
     def _is_awaited(self, context: Context, here: CallScope) -> bool:
         """Return whether an answer is for this part and in time; then it is waited for no more."""
@@ -174,12 +200,16 @@ class Conversation:
 
 
 def conversation_of(
-    app: str, service: Service, timers: TimerQueue | None, clock: Callable[[], datetime]
+    graph: Graph, service: Service, timers: TimerQueue | None, clock: Callable[[], datetime]
 ) -> Conversation | None:
     """Return what takes care of a service's questions and answers; None: it has none."""
     if not service.asks and not service.answers:
         return None
-    return Conversation(app, service, timers=timers, clock=clock)
+    return Conversation(graph, service, timers=timers, clock=clock)
+
+
+def _headers(raw: RawRecord) -> dict[str, bytes]:
+    return {name: value or b"" for name, value in raw.headers() or ()}
 
 
 def _definition(service: Service) -> Definition:

@@ -101,7 +101,7 @@ class Step:
                 raise
             place = Coordinates(service.reads[0].topic.name, -1, -1)
             raise self._reactions.user_error(error, place, doing="cannot be made: it ") from error
-        self._conversation = conversation_of(graph.app, service, self._timers, clock)
+        self._conversation = conversation_of(graph, service, self._timers, clock)
         self._calls = self._bound(self._here)
         self._held_until: datetime | None = None
         self._left = False
@@ -284,19 +284,28 @@ class Step:
 
     def _give_up(self, raw: RawRecord, error: DataError, send: Send) -> None:
         """Bury a record that has gone round too often."""
+        self._bury(raw, error, send)
+
+    def _bury(self, raw: RawRecord, error: PenstockError, send: Send) -> None:
+        """Bury a record; who waits for an answer to it over a gateway is told."""
         self._dead_letters.bury(raw, error, send)
         self.tally.dead_lettered += 1
+        if self._conversation is not None and (told := self._conversation.failed(raw, error)):
+            to, key, value, headers, partition = told
+            send(to, key=key, value=value, headers=headers, partition=partition)
 
     def _reject(self, raw: RawRecord, error: DataError, send: Send) -> None:
         """Deal with a record that does not decode, or goes on no more."""
         if error.code == TOO_OFTEN:
             self._give_up(raw, error, send)
-        elif raw.value() is None and raw.topic() in self._tables:
+        elif raw.value() is None and (
+            raw.topic() in self._tables
+            or (self._conversation is not None and self._conversation.is_failure(raw))
+        ):
             self.tally.filtered += 1
         else:
             self._reactions.to_bytes(error, coordinates_of(raw), raw.value())
-            self._dead_letters.bury(raw, error, send)
-            self.tally.dead_lettered += 1
+            self._bury(raw, error, send)
 
     def _fail(self, raw: RawRecord, record: Any, error: BaseException, send: Send) -> Hold | None:
         """Deal with a record that the user's code failed on."""
@@ -309,8 +318,7 @@ class Step:
         outcome = self._reactions.to_call(error, place, record, attempt=attempt)
         if isinstance(outcome, Hold):
             return outcome
-        self._dead_letters.bury(raw, outcome, send)
-        self.tally.dead_lettered += 1
+        self._bury(raw, outcome, send)
         return None
 
     def _fire(self, time: TimerTime, until: int | None, send: Send) -> bool:

@@ -20,10 +20,10 @@ from penstock.backbone.log.follower import Follower, attempts
 from penstock.backbone.log.reader import LogReader
 from penstock.backbone.topics.range import Offset
 from penstock.backbone.topics.topics import Topics
-from penstock.core.graph.questions import ReplyTo
+from penstock.core.graph.questions import ReplyTo, failure_in
 from penstock.errors import PenstockError, TransientError
 from penstock.serving.questions.ticket import ID_BYTES, Ticket
-from penstock.serving.questions.window import ANSWER_BYTES, Window
+from penstock.serving.questions.window import ANSWER_BYTES, Failure, Window
 
 __all__ = ["READING", "Answers"]
 
@@ -166,10 +166,12 @@ class Answers:
         return None
 
     def _mine(self, record: RawRecord) -> tuple[bytes, bytes] | None:
-        """Return the id and the value of an answer; None: it is for somebody else."""
+        """Return the id and the value of an answer, or a Failure; None: it is for another."""
         value = record.value()
         headers = {name: each or b"" for name, each in record.headers() or ()}
         reply_to = ReplyTo.read(headers)
+        if value is None and (code := failure_in(headers)) is not None:
+            value = Failure(code.encode())
         if value is None or reply_to is None or reply_to.asker != self._asker:
             return None
         return (record.key() or b"")[:ID_BYTES], value

@@ -99,7 +99,7 @@ def _answer(questions: Questions[Any, Any]) -> dict[str, Any]:
         "responses": {
             "200": _the_answer(questions),
             "202": _no_answer_yet(),
-            **problems("400", "410", *_EITHER),
+            **problems("400", "410", "422", *_EITHER),
         },
     }
 
@@ -111,7 +111,7 @@ def _events(questions: Questions[Any, Any]) -> dict[str, Any]:
         "parameters": [_OF_TICKET],
         "responses": {
             "200": {
-                "description": "the event answer, or expired",
+                "description": "the event answer, failed, or expired",
                 "content": {EVENTS: {}},
             },
             "204": {"description": "it has been told: there is no reason to connect again"},

@@ -4,12 +4,14 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
+import msgspec
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from penstock.errors import TransientError
 from penstock.serving.questions.asked import QuestionDesk
 from penstock.serving.questions.ticket import Ticket
+from penstock.serving.questions.window import Failure
 
 __all__ = ["EVENTS", "AnswerEvents"]
 
@@ -57,6 +59,10 @@ class AnswerEvents(Response):
             except TransientError:  # the log cannot be asked now
                 found = None
                 await asyncio.sleep(1)
+            if isinstance(found, Failure):
+                told = msgspec.json.encode(found.problem().document())
+                await _send(send, b"id: failed\nevent: failed\ndata: " + told + b"\n\n")
+                return
             if found is not None:
                 # JSON has no line ends, so its data is one line.
                 await _send(send, b"id: answer\nevent: answer\ndata: " + found + b"\n\n")

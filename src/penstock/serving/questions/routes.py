@@ -24,6 +24,7 @@ from penstock.serving.questions.asked import QuestionDesk
 from penstock.serving.questions.prefer import read_preference, read_wait
 from penstock.serving.questions.push import AnswerEvents
 from penstock.serving.questions.socket import QuestionSocket
+from penstock.serving.questions.window import Failure
 from penstock.serving.writing.keys import idempotency_key
 
 __all__ = ["WEBHOOK", "QuestionRoutes", "place_of"]
@@ -147,6 +148,10 @@ class QuestionRoutes:
 
 
 def _answered(answer: bytes, headers: Mapping[str, str]) -> Response:
+    if isinstance(answer, Failure):
+        problem = answer.problem()
+        problem.headers.update(headers)
+        raise problem
     return Response(answer, media_type=JSON, headers=dict(headers))
 
 

@@ -19,6 +19,7 @@ from penstock.serving.http.guard import still_calling
 from penstock.serving.http.problems import Problem, problem_of
 from penstock.serving.questions.asked import QuestionDesk
 from penstock.serving.questions.ticket import Ticket
+from penstock.serving.questions.window import Failure
 from penstock.serving.writing.keys import IdempotencyKey
 
 __all__ = ["OPEN_QUESTIONS", "QuestionSocket"]
@@ -107,13 +108,15 @@ class QuestionSocket:
         return ticket, text
 
     async def _wait(self, ticket: Ticket) -> bytes:
-        """Return the answer; Problem ``ticket.expired`` where there is none in time."""
+        """Return the answer; Problem ``answer.failed``, or ``ticket.expired``: none in time."""
         while (left := self._desk.seconds_left(ticket)) > 0:
             try:
                 found = await self._desk.answers.wait(ticket, seconds=min(left, _TURN_SECONDS))
             except TransientError:  # the log cannot be asked now
                 await asyncio.sleep(_AGAIN_SECONDS)
                 continue
+            if isinstance(found, Failure):
+                raise found.problem()
             if found is not None:
                 return found
         raise self._desk.expired()

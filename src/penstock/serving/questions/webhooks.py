@@ -21,16 +21,20 @@ from datetime import timedelta
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
+import msgspec
+
 from penstock.backbone.client.connection import Connection
 from penstock.backbone.client.logrecord import Partition, RawRecord
 from penstock.backbone.log.consumer import Consumer
 from penstock.core.backoff import Backoff
-from penstock.core.graph.questions import ReplyTo
+from penstock.core.graph.questions import ReplyTo, failure_in
 from penstock.core.graph.webhooks import is_webhook
 from penstock.core.printable import printable
 from penstock.errors import PenstockError
 from penstock.serving.http.bodies import JSON
+from penstock.serving.http.problems import CONTENT_TYPE
 from penstock.serving.questions.ticket import ID_BYTES
+from penstock.serving.questions.window import Failure
 
 __all__ = ["Delivery", "Webhooks", "deliver", "signed"]
 
@@ -53,6 +57,8 @@ class Delivery:
     id: str
     url: str
     body: bytes
+    kind: str = JSON
+    """Its media type."""
 
 
 def signed(delivery: Delivery, secret: bytes, *, at: int) -> dict[str, str]:
@@ -60,7 +66,7 @@ def signed(delivery: Delivery, secret: bytes, *, at: int) -> dict[str, str]:
     told = b"%s.%d.%s" % (delivery.id.encode(), at, delivery.body)
     signature = base64.b64encode(hmac.digest(secret, told, "sha256")).decode()
     return {
-        "Content-Type": JSON,
+        "Content-Type": delivery.kind,
         "User-Agent": "penstock",
         "webhook-id": delivery.id,
         "webhook-timestamp": str(at),
@@ -152,11 +158,17 @@ class Webhooks:
         headers = {name: each or b"" for name, each in record.headers() or ()}
         reply_to = ReplyTo.read(headers)
         url = key[ID_BYTES:].decode("utf-8", "replace")
+        kind = JSON
+        if value is None and (code := failure_in(headers)) is not None:
+            kind = CONTENT_TYPE
+            value = msgspec.json.encode(Failure(code.encode()).problem().document())
         if value is None or not url or reply_to is None or reply_to.asker != self._asker:
             return None
         # It was allowed when it was asked; the application may allow less by now.
         return (
-            Delivery(key[:ID_BYTES].hex(), url, value) if is_webhook(url, self._allowed) else None
+            Delivery(key[:ID_BYTES].hex(), url, value, kind)
+            if is_webhook(url, self._allowed)
+            else None
         )
 
     def _send(self, delivery: Delivery) -> bool:

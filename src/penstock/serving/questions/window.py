@@ -3,11 +3,29 @@
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 
-__all__ = ["ANSWER_BYTES", "Window"]
+from penstock.serving.http.problems import Problem
+
+__all__ = ["ANSWER_BYTES", "Failure", "Window"]
 
 ANSWER_BYTES = 300
 """What an answer costs beside its value, about."""
+
+
+class Failure(bytes):
+    """In the place of an answer: the code of why there will be none. The service failed."""
+
+    __slots__ = ()
+
+    def problem(self) -> Problem:
+        """Return what whoever asked is told: asked again, the service would fail again."""
+        return Problem(
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            "answer.failed",
+            "the service failed on this question: there is no answer to it",
+            reason=self.decode("utf-8", "replace"),
+        )
 
 
 @dataclass(frozen=True, slots=True)
