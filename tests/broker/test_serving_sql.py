@@ -15,6 +15,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -23,7 +25,7 @@ from typing import Literal
 from urllib.parse import quote
 
 import pytest
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from penstock import App, State, record
@@ -475,6 +477,37 @@ def test_the_command_line_asks_states_and_tables_without_spark(shop, kafka, caps
     code, _, err = query("select wrod from count.total")
     assert code == 1
     assert "did you mean 'word'" in err
+
+
+def test_who_watches_is_told_to_stop_when_the_token_is_revoked_or_loses_its_role(shop):
+    file, table = shop.home / "tokens.toml", f"{shop.app}.counts"
+    before = file.read_text()
+    digest = hashlib.sha256(b"guest").hexdigest()
+    text = f"select word, count from {table} where word = 'nobody'"
+    paths = (
+        f"/v1/sql/changes?query={quote(text)}",
+        f"/v1/tables/{table}/changes?key=nobody",
+        "/v1/states/count/total/changes?key=nobody",
+    )
+    url = f"ws://127.0.0.1:{shop.port}/v1/sql/socket?query={quote(text)}"
+    headers = {"Authorization": "Bearer guest"}
+
+    for after, code in (("", "caller.unknown"), ('roles = ["meter"]', "caller.not-allowed")):
+        file.write_text(f'{before}[callers.guest]\nsha256 = "{digest}"\nroles = ["all"]\n')
+        until(lambda: shop.get(f"/v1/tables/{table}/rows", **headers).status == 200, "it is known")
+        with ExitStack() as stack:
+            several = [stack.enter_context(listening(shop, path, **headers)) for path in paths]
+            socket = stack.enter_context(connect(url, additional_headers=headers))
+            kept = f'[callers.guest]\nsha256 = "{digest}"\n{after}\n' if after else ""
+            file.write_text(before + kept)
+            for events in several:
+                while (event := events.next())[0] != "ended":
+                    pass
+                assert event[1]["code"] == code
+            with pytest.raises(ConnectionClosed) as closed:
+                deque(socket, maxlen=0)  # all that it is told
+            assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1008, code)
+    file.write_text(before)
 
 
 def test_the_command_line_watches_what_changes_in_an_answer(shop, kafka):

@@ -1,7 +1,7 @@
 """``GET /v1/tables/{name}/changes``: rows, and then what changes in them, as server-sent events."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
@@ -67,8 +67,15 @@ class ChangeStream(Response):
     """The answer to one who listens, for as long as they do."""
 
     def __init__(
-        self, table: Table[Any], subscribed: Subscribed, *, decode: Decode, stop: asyncio.Event
+        self,
+        table: Table[Any],
+        subscribed: Subscribed,
+        *,
+        decode: Decode,
+        stop: asyncio.Event,
+        refused: Coroutine[Any, Any, Problem],
     ) -> None:
+        self._refused = refused
         self._table = table
         self._subscribed = subscribed
         self._decode = decode
@@ -82,17 +89,22 @@ class ChangeStream(Response):
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         leaving = [asyncio.create_task(_gone(receive)), asyncio.create_task(self._stop.wait())]
         telling = asyncio.create_task(self._tell(send))
+        refused = asyncio.create_task(self._refused)
+        tasks = [telling, refused, *leaving]
         try:
-            await asyncio.wait([telling, *leaving], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if telling.done():
                 await telling
         finally:
             self._subscribed.end()
-            for task in (telling, *leaving):
+            for task in tasks:
                 task.cancel()
-            for task in (telling, *leaving):
+            for task in tasks:
                 with suppress(asyncio.CancelledError, Exception):
                     await task
+        if refused.done() and not refused.cancelled():
+            problem = refused.result()
+            await _send(send, _event("ended", {"code": problem.code, "detail": problem.detail}))
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _tell(self, send: Send) -> None:

@@ -29,7 +29,7 @@ from penstock.serving.http.asked import (
 )
 from penstock.serving.http.bodies import JSON
 from penstock.serving.http.problems import Problem
-from penstock.serving.http.rights import require_right
+from penstock.serving.http.rights import require_right, until_refused
 from penstock.serving.lookups.push import ChangeStream, Subscribed
 from penstock.serving.tables.changes import read_mark
 from penstock.serving.tables.shown import Shown
@@ -112,7 +112,8 @@ class LookupRoutes:
             size=self._settings.answer_bytes,
         )
         decode = partial(self._row, table)
-        return ChangeStream(table, subscribed, decode=decode, stop=self._stop)
+        refused = until_refused(request.scope, self._gateway, table.name)
+        return ChangeStream(table, subscribed, decode=decode, stop=self._stop, refused=refused)
 
     async def get_value(self, request: Request) -> Response:
         """Answer with the value of a key."""

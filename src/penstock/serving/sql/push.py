@@ -1,7 +1,7 @@
 """What changes in an answer, to whoever watches it: server-sent events, or WebSocket messages."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from penstock.serving.http.conversation import Conversation
+from penstock.serving.http.problems import Problem
 from penstock.serving.relations.watching import Watched, Watcher
 
 __all__ = ["EVENTS", "Event", "Shape", "WatchStream", "hold_conversation"]
@@ -79,8 +80,15 @@ class WatchStream(Response):
     """The answer to one who watches, as server-sent events, for as long as they do."""
 
     def __init__(
-        self, watched: Watched, watcher: Watcher, shape: Shape, *, stop: asyncio.Event
+        self,
+        watched: Watched,
+        watcher: Watcher,
+        shape: Shape,
+        *,
+        stop: asyncio.Event,
+        refused: Coroutine[Any, Any, Problem],
     ) -> None:
+        self._refused = refused
         self._watched = watched
         self._watcher = watcher
         self._shape = shape
@@ -91,7 +99,12 @@ class WatchStream(Response):
         del scope
         headers = [(b"content-type", EVENTS.encode()), (b"cache-control", b"no-store")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await _until_first(self._tell(send), _gone(receive), self._stop.wait())
+        try:
+            telling = self._tell(send), _gone(receive), self._stop.wait()
+            await _until_first(*telling, _raising(self._refused))
+        except Problem as problem:
+            told = Event("ended", {"code": problem.code, "detail": problem.detail})
+            await _send(send, _encoded(told))
         self._watched.leave(self._watcher)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
@@ -103,7 +116,12 @@ class WatchStream(Response):
 
 
 async def hold_conversation(
-    conversation: Conversation, watched: Watched, watcher: Watcher, shape: Shape
+    conversation: Conversation,
+    watched: Watched,
+    watcher: Watcher,
+    shape: Shape,
+    *,
+    refused: Coroutine[Any, Any, Problem],
 ) -> None:
     """Tell the same as messages of a WebSocket; what the client says is of no interest."""
 
@@ -122,9 +140,13 @@ async def hold_conversation(
             pass
 
     try:
-        await _until_first(tell(), hear())
+        await _until_first(tell(), hear(), _raising(refused))
     finally:
         watched.leave(watcher)
+
+
+async def _raising(refused: Coroutine[Any, Any, Problem]) -> None:
+    raise await refused
 
 
 async def _until_first(*several: Any) -> None:

@@ -1,6 +1,7 @@
 """``/v1/sql/changes``, ``/v1/sql/socket``, ``/v1/states/.../changes``: answers that are watched."""
 
 import asyncio
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, TypeGuard
 
@@ -14,7 +15,7 @@ from penstock.core.sql.budget import QueryError
 from penstock.core.sql.plan import Plan
 from penstock.serving.http.conversation import Conversation
 from penstock.serving.http.problems import Problem
-from penstock.serving.http.rights import require_right
+from penstock.serving.http.rights import require_right, until_refused
 from penstock.serving.relations.catalog import Relation, StateRelation
 from penstock.serving.relations.running import Asked, Found, Queries
 from penstock.serving.relations.watching import Question, Round, TooManyRowsError, Watched, Watches
@@ -48,8 +49,7 @@ class WatchRoutes:
 
     async def query(self, request: Request) -> Response:
         """Tell the rows of a query, and then what changes in them, as server-sent events."""
-        watched, shape = self._query(request)
-        return await self._stream(request, watched, shape)
+        return await self._stream(request, *self._query(request))
 
     async def state(self, request: Request) -> Response:
         """Tell the values of a key or a prefix, and then what changes in them."""
@@ -76,21 +76,22 @@ class WatchRoutes:
 
         question = Question(ask=ask, probe=probe, identity=(0,))
         watched = self.watches.watched(f"state {name} {of}", question)
-        return await self._stream(request, watched, _key_and_value)
+        return await self._stream(request, watched, _key_and_value, [relation.right])
 
     async def socket(self, conversation: Conversation) -> None:
         """Tell the same as ``query`` over a WebSocket."""
         connection = HTTPConnection(conversation.scope)
-        watched, shape = self._query(connection)
+        watched, shape, rights = self._query(connection)
         watcher = await _watching(watched, _last_of(connection))
         try:
             await conversation.accept()
         except BaseException:
             watched.leave(watcher)
             raise
-        await hold_conversation(conversation, watched, watcher, shape)
+        refused = until_refused(conversation.scope, self._gateway, *rights)
+        await hold_conversation(conversation, watched, watcher, shape, refused=refused)
 
-    def _query(self, request: HTTPConnection) -> tuple[Watched, Shape]:
+    def _query(self, request: HTTPConnection) -> tuple[Watched, Shape, list[str]]:
         text = self._sql.text_in_address(request)
         plan = self._sql.plan(request, text)
         names = [column.name for column in plan.columns]
@@ -98,7 +99,8 @@ class WatchRoutes:
         def shape(row: tuple[Any, ...]) -> dict[str, Any]:
             return {"value": dict(zip(names, row, strict=True))}
 
-        return self.watches.watched(f"sql {text}", self._question(plan)), shape
+        rights = [self._queries.relations[reading.name].right for reading in plan.readings]
+        return self.watches.watched(f"sql {text}", self._question(plan)), shape, rights
 
     def _question(self, plan: Plan) -> Question:
         asked = Asked(plan=plan, at_least={}, wait_seconds=0.0, require=lambda _: None)
@@ -116,9 +118,12 @@ class WatchRoutes:
         too_many = found.more or len(found.rows) > self._settings.rows
         return Round(rows=found.rows, about=told, more=too_many)
 
-    async def _stream(self, request: Request, watched: Watched, shape: Shape) -> Response:
+    async def _stream(
+        self, request: Request, watched: Watched, shape: Shape, rights: Sequence[str]
+    ) -> Response:
         watcher = await _watching(watched, _last_of(request))
-        return WatchStream(watched, watcher, shape, stop=self._stop)
+        refused = until_refused(request.scope, self._gateway, *rights)
+        return WatchStream(watched, watcher, shape, stop=self._stop, refused=refused)
 
 
 def _state_name(relation: Relation) -> str:
