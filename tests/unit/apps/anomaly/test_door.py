@@ -3,8 +3,10 @@
 import asyncio
 import functools
 import json
+import re
 import threading
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -181,3 +183,26 @@ async def test_a_fleet_in_trouble_loses_no_message_and_obeys_once(door):
     for device, taken in numbers.items():
         waiting = fleet.devices[device]._untaken
         assert set(range(max(taken))) <= taken | set(waiting)
+
+
+@in_a_loop
+async def test_the_device_of_the_readme_is_a_whole_one(door):
+    text = (Path(__file__).parents[4] / "apps" / "anomaly" / "README.md").read_text()
+    [code] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    names = {}
+    exec(code, names)  # noqa: S102 - it is ours
+    command = Command("pump-7", "c1", "move-data", T0)
+    row = Row(command, b"", 0)
+    async with opened(door) as log:
+        pump = functools.partial(names["pump"], door.port, times=60, every=0.05)
+        running = asyncio.ensure_future(asyncio.to_thread(pump))
+        await until(lambda: log.lines)
+        way = door.commands.open(None)
+        await asyncio.to_thread(way.write, 0, [row], 1)
+        way.close()
+        await running
+        messages = log.messages()
+    assert [each.number for each in messages] == list(range(60))
+    assert {each.measurements[0].metrics["machine.bar"] for each in messages} == {4.2}
+    said = [(each.command, each.done) for message in messages for each in message.receipts]
+    assert said == [("c1", "moving"), ("c1", "moved")]
