@@ -89,8 +89,8 @@ class Scorer:
             self.restraint = Restraint()
         packed, quick = past.get(), None
         if packed is not None and not measured.log:
-            given = measured.kind, packed, measured.started, measured.metrics
-            quick = self.quick.after(*given)
+            kind, started = measured.kind, measured.started
+            quick = self.quick.after(kind, packed, started, measured.metrics)
         if quick is None:
             before = Trend() if packed is None else Trend.opened(packed)
             trend = before.of(measured.started).after(measured.metrics, measured.log)

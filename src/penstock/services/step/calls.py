@@ -157,5 +157,8 @@ def _bound(function: Callable[..., Any], given: Mapping[str, Any]) -> Callable[.
         first, *others = (given[parameter.name] for parameter in parameters)
         if not others:
             return lambda record: function(record, first)
+        if len(others) == 1:
+            (second,) = others
+            return lambda record: function(record, first, second)
         return lambda record: function(record, first, *others)
     return partial(function, **given)
