@@ -54,7 +54,7 @@ bench-serving: setup ## serving beside the bare server and producer, look-ups un
 bench-connectors: setup ## connectors beside the bulk loaders of their systems (a minute)
 	$(BIN)/python bench/connectors/run.py
 
-bench-live: setup ## live queries: evaluations, the index, fan-out, the grid, and from a write to a frame (three minutes)
+bench-live: setup ## live queries: evaluations, the index, fan-out, the grid, and from a write to a frame (four minutes)
 	$(BIN)/python bench/live/run.py
 
 bench-nexmark: setup ## events a second per core of each Nexmark query (20 minutes)

@@ -3,6 +3,7 @@
 import json
 import random
 import time
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 from zlib import crc32
@@ -17,7 +18,7 @@ from penstock.core.operators.operator import Arrival, MachineOutput
 from penstock.core.panes.store import MemoryStore
 from penstock.core.partitioner import partition_of
 
-__all__ = ["evaluations", "fanout", "grid_counts", "indexed", "simulated"]
+__all__ = ["evaluations", "fanout", "grid_counts", "indexed", "memory", "simulated"]
 
 LISTS = 20_000
 
@@ -162,6 +163,35 @@ def fanout(count: int, seconds: float) -> dict[str, float]:
 
     rate = cost(work, seconds)
     return {"frames": rate, "changes of each query": rate / count}
+
+
+def memory(count: int) -> dict[str, float]:
+    """Return bytes for each open query, of a cell and of a gateway with results of 20 documents."""
+    cell, chance = CellMachine(MemoryStore(), lambda record: record), random.Random(6)
+    documents = [json.dumps(document(chance, number)) for number in range(20 * count)]
+    tracemalloc.start()
+    for number in range(count):
+        text = json.dumps(_query(number))
+        placed = Placed(cell="c", id=str(number), life=1, what="open", query=text)
+        cell.handle(Arrival(QUERIES, b"c", placed, 0, "", number), MachineOutput())
+    of_cell = tracemalloc.get_traced_memory()[0]
+    held = []
+    for number in range(count):
+        feed = Feed(f"q{number:012d}", ordered=True)
+        feed.take(News(id=feed.name, life=1, number=1, what="begin"))
+        for at in range(20):
+            text = documents[20 * number + at]
+            first = News(id=feed.name, life=1, number=at + 2, what="first", index=at, document=text)
+            feed.take(first)
+        feed.take(News(id=feed.name, life=1, number=22, what="ready"))
+        subscription = Subscription("s", feed)
+        while subscription.pull(0.0) is not None:
+            pass
+        held.append(subscription)
+    of_gateway = tracemalloc.get_traced_memory()[0] - of_cell
+    tracemalloc.stop()
+    size = sum(map(len, documents)) / count
+    return {"cell": of_cell / count, "gateway": of_gateway / count, "documents": size}
 
 
 def grid_counts(size: int, queries: int, writes: int) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """Live queries: evaluations, the index, fan-out, the grid; and from a write to a frame.
 
-``python bench/live/run.py [--seconds N] [--parts-only]`` (three minutes). The parts are measured by
+``python bench/live/run.py [--seconds N] [--parts-only]`` (four minutes). The parts are measured by
 the processor time that they take in one process. From a write to a frame is measured by the clock,
 with broker, services, gateway and client on one machine: what is measured is the whole.
 """
@@ -37,6 +37,11 @@ def main() -> None:
         f"\n5,000 queries, a client each: {fanout['frames']:,.0f} changes/s and core told, ", end=""
     )
     print(f"{fanout['changes of each query']:.1f} of each query")
+    held = parts.memory(5000)
+    print(
+        f"\nBytes of an open query: {held['cell']:,.0f} in a cell, {held['gateway']:,.0f} in a"
+        f" gateway with its 20 documents, which have {held['documents']:,.0f} as JSON"
+    )
     print("\n| grid | queries of a cell | writes of a cell | pairs of a cell | all pairs |")
     print("|---|---|---|---|---|")
     for size in (1, 2, 4):

@@ -12,9 +12,14 @@ import random
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
+from urllib.parse import quote
 
 from websockets.asyncio.client import connect
 
@@ -31,7 +36,7 @@ __all__ = ["latency"]
 
 PER_SOCKET = 1000
 START_SECONDS = 120.0
-WARM_SECONDS = 25.0
+WARM_SECONDS = 20.0
 
 
 @record(key="id")
@@ -98,6 +103,7 @@ class _Followers:
 
     def __init__(self, port: int, queries: int) -> None:
         self._url = f"ws://127.0.0.1:{port}/v1/live"
+        self.port = port
         self.queries = queries
         self._ready = 0
         self.everything = asyncio.Event()
@@ -146,23 +152,101 @@ async def _measure(
     deadline = time.monotonic() + 30
     while len(followers.taken) < written and time.monotonic() < deadline:  # noqa: ASYNC110
         await asyncio.sleep(0.1)
+    taken = [*followers.taken]
+    cache = await asyncio.to_thread(_Cache(kafka, followers.port).measure)
     for task in tasks:
         task.cancel()
-    counted = sorted(took for sent, took in followers.taken if sent >= counts_from)
+    counted = sorted(took for sent, took in taken if sent >= counts_from)
     part = lambda share: 1000 * counted[int(share * (len(counted) - 1))]  # noqa: E731
     return {
         "queries": queries,
         "opened in s": opened,
         "writes": written,
-        "frames": len(followers.taken),
+        "frames": len(taken),
         "p50 ms": part(0.5),
         "p95 ms": part(0.95),
         "p99 ms": part(0.99),
+        **cache,
         **{f"{name} % of a core": 100 * (after[name] - before[name]) / seconds for name in after},
     }
 
 
-def _write(kafka: Connection, rate: float, queries: int, seconds: float) -> int:
+class _Cache:
+    """Asks for cached results again and again while rows of them are written.
+
+    Each was asked for once before: that is how long a miss takes. An answer is stale by the time
+    since the first write that it does not show, counted from when it was asked for.
+    """
+
+    QUERIES, WRITES, SECONDS = 100, 200.0, 8.0
+
+    def __init__(self, kafka: Connection, port: int) -> None:
+        self._kafka = kafka
+        self._port = port
+        self._known: dict[int, tuple[str, float]] = {}
+        self._sent: dict[int, list[float]] = {number: [] for number in range(self.QUERIES)}
+
+    def measure(self) -> dict[str, float]:
+        """Return how many answers came from the cache, and how stale they were."""
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=30)
+        began = time.monotonic()
+        for number in range(self.QUERIES):
+            self._ask(connection, number)
+        missed = time.monotonic() - began
+        writer = threading.Thread(target=self._write)
+        writer.start()
+        chance, ended = random.Random(8), time.monotonic() + self.SECONDS
+        asked, hits, same, stale = 0, 0, 0, []
+        while time.monotonic() < ended:
+            number = chance.randrange(self.QUERIES)
+            now = time.time()
+            answer = self._ask(connection, number)
+            shown = self._known[number][1]
+            asked += 1
+            hits += answer.headers["X-Cache"] == "hit"
+            same += answer.status == HTTPStatus.NOT_MODIFIED
+            missing = [sent for sent in [*self._sent[number]] if shown < sent < now]
+            stale.append(now - missing[0] if missing else 0.0)
+        writer.join()
+        stale.sort()
+        return {
+            "a miss ms": 1000 * missed / self.QUERIES,
+            "cached answers/s": asked / self.SECONDS,
+            "hits %": 100 * hits / asked,
+            "not modified %": 100 * same / asked,
+            "stale p50 ms": 1000 * stale[len(stale) // 2],
+            "stale p99 ms": 1000 * stale[int(0.99 * (len(stale) - 1))],
+            "stale at most ms": 1000 * stale[-1],
+        }
+
+    def _ask(self, connection: HTTPConnection, number: int) -> HTTPResponse:
+        """Ask for a result, and keep its entity tag and its newest row."""
+        query = {"filter": {"list": f"list-{number}"}, "fields": ["sent"]}
+        tag, shown = self._known.get(number, ("", 0.0))
+        path = f"/v1/live/result?query={quote(json.dumps(query))}"
+        connection.request("GET", path, headers={"If-None-Match": tag} if tag else {})
+        answer = connection.getresponse()
+        body = answer.read()
+        if answer.status == HTTPStatus.OK:
+            shown = max((each["sent"] for each in json.loads(body)["documents"]), default=0.0)
+        self._known[number] = (answer.headers["ETag"], shown)
+        return answer
+
+    def _write(self) -> None:
+        def sent(row: Todo, number: int) -> None:
+            self._sent[number].append(row.sent)
+
+        _write(self._kafka, self.WRITES, self.QUERIES, self.SECONDS, told=sent)
+
+
+def _write(
+    kafka: Connection,
+    rate: float,
+    queries: int,
+    seconds: float,
+    *,
+    told: Callable[[Todo, int], None] = lambda _row, _number: None,
+) -> int:
     codec: JsonCodec[Todo] = JsonCodec(todos.record)
     chance, written, began = random.Random(5), 0, time.monotonic()
     with Producer(kafka) as producer:
@@ -171,6 +255,7 @@ def _write(kafka: Connection, rate: float, queries: int, seconds: float) -> int:
                 number = chance.randrange(queries)
                 row = Todo(f"row-{number}", f"list-{number}", time.time())
                 producer.send(todos.topic.name, key=codec.key(row), value=codec.encode(row))
+                told(row, number)
                 written += 1
             time.sleep(0.002)
         producer.flush()
@@ -179,7 +264,6 @@ def _write(kafka: Connection, rate: float, queries: int, seconds: float) -> int:
 
 def _serve(bootstrap: str, port: int) -> None:
     import signal
-    import threading
 
     from penstock.backbone.site import Site
     from penstock.core.graph.parts import Service
