@@ -169,6 +169,7 @@ def main() -> int:
         except KeyboardInterrupt:  # which pytest has heard, too
             codes = [run.wait() for run in runs]
         if archive is not None:
+            archive.terminate()  # by now it has ended, or nobody has a use for it
             archive.wait()
         notes = Notes(place.glob("lane-*.jsonl"))
     failed = notes.failed()
