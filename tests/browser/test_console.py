@@ -172,6 +172,32 @@ def test_the_state_of_a_service_is_asked_from_its_worker_by_key(page, plant):
     assert page.evaluate(CONTRAST) == []
     found = plant.ask("/v1/console/states/tally.total?prefix=device-3")
     assert [each["key"] for each in found["rows"]] == ["device-3"]
+    page.click(".fields button[type=button]")
+    page.wait_text("owned by the worker at", "main")
+    assert int(page.text("pre.code")) > 0
+
+
+def test_sql_is_asked_and_watched_and_shown_as_rows_and_as_a_picture(page, plant):
+    visit(page, plant, "sql")
+    page.wait_text("tally.total", "main table")
+    page.fill("textarea", f"select * from `{plant.name}.seen` order by readings desc")  # noqa: S608
+    page.evaluate("[...document.querySelectorAll('form button')][1].click()")
+    page.wait("document.querySelectorAll('section tbody tr').length === 8")
+    page.wait(f"document.querySelector('section table').innerText.includes({json.dumps(HOSTILE)})")
+    assert page.evaluate("window.broken") is None
+    page.wait_text("it changed", "form .quiet")
+    picture(page, "console-sql")
+    page.evaluate("document.querySelectorAll('section button')[1].click()")
+    page.wait("document.querySelectorAll('.picture rect').length === 8")
+    assert page.evaluate(CONTRAST) == []
+    picture(page, "console-sql-picture")
+    page.click("form button[type=submit]")
+    page.wait_text("rows, at most", "form .quiet")
+    page.fill("textarea", "select nothing from nowhere")
+    page.click("button[type=submit]")
+    page.wait_text("nowhere", ".note.bad")
+    assert all("400" in each for each in page.errors)
+    page.errors.clear()
 
 
 def test_groups_have_members_and_their_lag_by_partition(page, plant):

@@ -11,6 +11,7 @@ from tests.manytopics import Given, many
 
 from penstock.cli.console.console import ConsolePage
 from penstock.cli.console.look import Look, keyed
+from penstock.cli.console.reach import Reach
 from penstock.cli.status.page import StatusPage
 from penstock.core.status.report import Counts
 from penstock.core.status.status import PartStatus, RunStatus
@@ -43,7 +44,9 @@ def address():
     def look():
         return Look(time.time(), [run], keyed([run], several=False), silent=[HOSTILE])
 
-    console = ConsolePage(look, app="large", command="dev", graph=lambda: None, log=Given(many()))
+    console = ConsolePage(
+        look, app="large", command="dev", reach=Reach(log=Given(many()), graph=lambda: None)
+    )
     with console, StatusPage(lambda: run, port=0, more=console.offers) as page:
         yield page.address
 

@@ -10,14 +10,15 @@ from uuid import uuid4
 
 from penstock import __version__
 from penstock.cli.console.answers import Document, answering, telling, watching
+from penstock.cli.console.asking.queries import Answers
+from penstock.cli.console.asking.states import States
 from penstock.cli.console.letters import Letters
-from penstock.cli.console.log import LogWatcher
 from penstock.cli.console.logs import Logs
 from penstock.cli.console.look import Look
 from penstock.cli.console.picture import picture
+from penstock.cli.console.reach import Reach
 from penstock.cli.console.recorder import Recorder
 from penstock.cli.console.settings import settings_document
-from penstock.cli.console.states import States
 from penstock.cli.console.tail import Tail
 from penstock.cli.console.topics import (
     group_document,
@@ -39,10 +40,8 @@ _LOOK_SECONDS = 0.8
 class ConsolePage(AbstractContextManager["ConsolePage"]):
     """Records what runs while the block runs, and offers it.
 
-    ``graph`` gives what the application declares; None where no application is known.
-    ``log`` looks at the log. ``logs`` gives the files that the
-    processes write, by their names, ``settings`` those of the run, ``secret`` what workers know
-    the asker by.
+    ``reach`` leads to the log, the application and its workers. ``logs`` gives the files that the
+    processes write, by their names, ``settings`` those of the run.
     """
 
     def __init__(
@@ -51,17 +50,17 @@ class ConsolePage(AbstractContextManager["ConsolePage"]):
         *,
         app: str,
         command: str,
-        graph: Callable[[], Graph | None],
-        log: LogWatcher,
+        reach: Reach,
         logs: Callable[[], Mapping[str, Path]] = dict,
         settings: Callable[[], Mapping[str, Resolved]] = dict,
-        secret: Callable[[], bytes] = bytes,
     ) -> None:
+        graph, log = reach.graph, reach.log
         self._recorder = Recorder(look)
         self._graph = graph
         self._log = log
         self._tail = Tail(log, graph)
-        self._states = States(log, graph, secret)
+        self._states = States(reach, self._recorder.total)
+        self._answers = Answers(reach)
         self._ways = Ways(log, graph)
         self._letters = Letters(log, graph)
         self._logs = Logs(logs)
@@ -107,6 +106,8 @@ class ConsolePage(AbstractContextManager["ConsolePage"]):
             "states": self._states.listing,
             "states/{name}": self._states.values,
             "ways/{name}/{partition}/{offset}": self._ways.document,
+            "sql": self._answers.document,
+            "relations": self._answers.relations,
             "settings": lambda _: settings_document(self._settings()),
         }
         watched = self._log_documents() | {
@@ -121,6 +122,7 @@ class ConsolePage(AbstractContextManager["ConsolePage"]):
                 "/v1/console/live": self._live,
                 "/v1/console/live/tail/{name}": self._tail.stream,
                 "/v1/console/live/logs/{name}": self._logs.stream,
+                "/v1/console/live/sql": telling(self._answers.stream),
                 "/v1/console/live/dead-letters": telling(self._letters.stream),
             }
             | {

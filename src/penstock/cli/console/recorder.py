@@ -90,6 +90,13 @@ class Recorder:
             raise ConfigurationError(f"{key!r} does not run here", code="part.missing")
         return {"key": key, "metrics": nested(part.metrics), "about": _about(part.metrics)}
 
+    def total(self, part: str, name: str) -> float | None:
+        """Return a metric of a part over all its processes; None: none of them has told it."""
+        with self._changed:
+            parts = [each for each in self._parts.values() if each.part == part]
+        found = [each.metrics[name] for each in parts if name in each.metrics]
+        return sum(found) if found else None
+
     def next(self, number: int, *, seconds: float) -> tuple[int, dict[str, Any]]:
         """Wait for a look after the one of this number; return the last one, with its number."""
         with self._changed:

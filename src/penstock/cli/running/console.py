@@ -9,6 +9,7 @@ from penstock.cli.arguments import add_app, command
 from penstock.cli.console.console import ConsolePage
 from penstock.cli.console.log import LogWatcher
 from penstock.cli.console.look import Look, keyed
+from penstock.cli.console.reach import Reach
 from penstock.cli.session import Session
 from penstock.cli.status.overview import look
 from penstock.cli.status.page import StatusPage
@@ -59,10 +60,13 @@ def _console(session: Session) -> int:
             seen,
             app=graph.app,
             command="console",
-            graph=lambda: graph,
-            log=LogWatcher(lambda: connection),
+            reach=Reach(
+                log=LogWatcher(lambda: connection),
+                graph=lambda: graph,
+                secret=lambda: shared_secret(session.loaded.settings.serving, session.places.home),
+                serving=session.loaded.settings.serving,
+            ),
             settings=lambda: session.loaded.configuration.resolved,
-            secret=lambda: shared_secret(session.loaded.settings.serving, session.places.home),
         )
         with (
             console,

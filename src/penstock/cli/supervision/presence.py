@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from penstock.cli.console.console import ConsolePage
 from penstock.cli.console.log import LogWatcher
 from penstock.cli.console.look import Look, keyed
+from penstock.cli.console.reach import Reach
 from penstock.cli.session import Session
 from penstock.cli.status.page import StatusPage
 from penstock.cli.supervision.board import Board
@@ -112,9 +113,12 @@ def _console(session: Session, presence: Presence, status: Callable[[], RunStatu
         look,
         app=run.app,
         command=run.command,
-        graph=lambda: session.application.graph,
-        log=LogWatcher(lambda: presence.connection),
+        reach=Reach(
+            log=LogWatcher(lambda: presence.connection),
+            graph=lambda: session.application.graph,
+            secret=lambda: shared_secret(session.loaded.settings.serving, session.places.home),
+            serving=session.loaded.settings.serving,
+        ),
         logs=logs,
         settings=lambda: session.loaded.configuration.resolved,
-        secret=lambda: shared_secret(session.loaded.settings.serving, session.places.home),
     )

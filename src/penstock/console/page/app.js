@@ -10,6 +10,7 @@ import { log } from './views/log.js';
 import { overview } from './views/overview.js';
 import { part } from './views/part.js';
 import { settings } from './views/settings.js';
+import { sql } from './views/sql.js';
 import { state as state_ } from './views/state.js';
 import { tail } from './views/tail.js';
 import { topics } from './views/topics.js';
@@ -22,6 +23,7 @@ const VIEWS = [
   { name: 'topics', title: 'Topics', view: topics },
   { name: 'groups', title: 'Groups', view: groups },
   { name: 'state', title: 'State', view: state_ },
+  { name: 'sql', title: 'SQL', view: sql },
   { name: 'dead-letters', title: 'Dead letters', view: letters },
   { name: 'settings', title: 'Settings', view: settings },
 ];

@@ -14,6 +14,7 @@ from penstock import App, record
 from penstock.cli.console.console import ConsolePage
 from penstock.cli.console.log import LogWatcher
 from penstock.cli.console.look import Look, keyed
+from penstock.cli.console.reach import Reach
 from penstock.cli.status.page import StatusPage
 from penstock.console import PAGE
 from penstock.core.settings.configuration import GivenValue, Layer, resolve
@@ -59,8 +60,7 @@ def address():
         look,
         app="plant",
         command="dev",
-        graph=lambda: app.graph,
-        log=LogWatcher(lambda: None),
+        reach=Reach(log=LogWatcher(lambda: None), graph=lambda: app.graph),
         settings=lambda: settings,
     )
     with console, StatusPage(lambda: run, port=0, more=console.offers) as page:

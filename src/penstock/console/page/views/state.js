@@ -6,7 +6,7 @@ import { table } from '../lists.js';
 
 export function state([name], memory) {
   if (!memory.begun) {
-    Object.assign(memory, { begun: true, prefix: '', trouble: '' });
+    Object.assign(memory, { begun: true, prefix: '', key: null, trouble: '' });
     memory.restarted = () => ask(name, memory);
     ask(name, memory);
   }
@@ -17,16 +17,22 @@ export function state([name], memory) {
 
 function all({ found }) {
   if (!found) return h('p', { class: 'quiet' }, 'Asking the workers…');
-  return table(['State', 'Kind', '#Tasks', '#Running', 'Workers'], found.map((each) => ({ key: each.state, cells: [link(['state', each.state], { class: 'name' }, each.state), each.kind, count(each.tasks), h('span', { class: each.running < each.tasks ? 'warn' : '' }, count(each.running)), each.workers.join(', ')] })), { label: 'States', empty: 'No service of this application keeps state.' });
+  return table(['State', 'Kind', '#Tasks', '#Running', '#Keys', '#At most so old', 'Workers', 'Kept in'], found.map((each) => ({ key: each.state, cells: [link(['state', each.state], { class: 'name' }, each.state), each.kind, count(each.tasks), h('span', { class: each.running < each.tasks ? 'warn' : '' }, count(each.running)), [count(each.keys_of_service), found.filter((other) => other.service === each.service).length > 1 && h('small', {}, `in all of ${each.service}`)], each.stale_seconds === null ? 'not known' : span(each.stale_seconds), each.workers.join(', '), link(['topics', each.changelog], {}, each.changelog)] })), { label: 'States', empty: 'No service of this application keeps state.' });
 }
 
 function fields(name, memory) {
-  return h('form', { class: 'fields', onsubmit: (event) => { event.preventDefault(); ask(name, memory); } },
+  return h('form', { class: 'fields', onsubmit: (event) => { event.preventDefault(); memory.key = null; ask(name, memory); } },
     h('label', {}, 'Keys that begin with', h('input', { type: 'text', name: 'prefix', autocomplete: 'off', spellcheck: 'false', value: memory.prefix, oninput: (event) => { memory.prefix = event.target.value; } })),
-    h('button', { type: 'submit' }, 'Look'));
+    h('button', { type: 'submit' }, 'Look'),
+    h('button', { type: 'button', title: 'the value of exactly this key, from the worker that owns it', onclick: () => { memory.key = memory.prefix; ask(name, memory); } }, 'Look up this key'));
 }
 
-function values({ found, prefix }) {
+function values({ found, prefix, key }) {
+  if (found && found.task !== undefined) {
+    const [row] = found.rows;
+    const age = found.stale_seconds === null ? 'of unknown age' : `at most ${span(found.stale_seconds)} old`;
+    return [h('p', { class: 'quiet' }, `Task ${found.task}, owned by the worker at ${found.worker}; ${age}.`), row ? h('pre', { class: 'code' }, JSON.stringify(row.value, null, 1)) : h('p', {}, 'It has no value for the key ', h('b', {}, key ?? prefix), '.')];
+  }
   if (!found) return h('p', { class: 'quiet' }, 'Asking the workers…');
   return [
     h('p', { class: 'quiet' }, found.more ? `The first ${count(found.rows.length)} keys; write how a key begins to see others.` : `${count(found.rows.length)} keys.`, found.stale_seconds === null ? ' Of unknown age.' : ` At most ${span(found.stale_seconds)} old.`),
@@ -35,7 +41,7 @@ function values({ found, prefix }) {
 }
 
 function ask(name, memory) {
-  const path = name === undefined ? 'states' : `states/${encodeURIComponent(name)}?prefix=${encodeURIComponent(memory.prefix)}`;
+  const path = name === undefined ? 'states' : `states/${encodeURIComponent(name)}?${memory.key === null ? 'prefix' : 'key'}=${encodeURIComponent(memory.key ?? memory.prefix)}`;
   fetch(`/v1/console/${path}`).then(async (answer) => {
     const found = await answer.json();
     memory.trouble = answer.ok ? '' : `It cannot be told now: ${found.detail}`;
