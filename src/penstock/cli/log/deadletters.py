@@ -2,7 +2,7 @@
 
 import argparse
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from penstock.cli.arguments import add_app, command, read_count
@@ -28,9 +28,20 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         *("--limit", "-n"),
         type=read_count,
-        default=_DEFAULT_COUNT,
         metavar="N",
-        help="the newest N",
+        help=f"the newest N ({_DEFAULT_COUNT}); with --give-back: at most N, the oldest first",
+    )
+    parser.add_argument(
+        "--record", metavar="PLACE", help="only those of the record at this place: words[0]@12"
+    )
+    parser.add_argument(
+        "--give-back",
+        action="store_true",
+        help="say what would go back to its stream; with --yes do it",
+    )
+    parser.add_argument("--yes", action="store_true", help="give them back")
+    parser.add_argument(
+        "--again", action="store_true", help="also what failed again after it was given back often"
     )
     shape = parser.add_mutually_exclusive_group()
     shape.add_argument(
@@ -41,8 +52,15 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 
 def _dead_letters(session: Session) -> None:
+    from penstock.cli.log.givingback import choice_of, run_give_back
+
     arguments, terminal = session.arguments, session.terminal
-    found = deque(_wanted(_letters(session), arguments), maxlen=arguments.limit)
+    choice = choice_of(arguments)
+    if arguments.give_back:
+        run_give_back(session, choice)
+        return
+    wanted = (letter for letter in _letters(session) if choice.wants(letter))
+    found = deque(wanted, maxlen=arguments.limit or _DEFAULT_COUNT)
     if arguments.raw:
         for letter in found:
             terminal.raw(letter.value or b"")
@@ -66,14 +84,6 @@ def _letters(session: Session) -> Iterator[DeadLetter]:
             return  # it is declared with the first run
         for record in LogReader(connection).read(topic, when_trimmed="skip"):
             yield read_letter(record.key, record.value, record.headers)
-
-
-def _wanted(letters: Iterable[DeadLetter], arguments: argparse.Namespace) -> Iterator[DeadLetter]:
-    return (
-        letter
-        for letter in letters
-        if arguments.part in (None, letter.part) and arguments.code in (None, letter.code)
-    )
 
 
 def _row(letter: DeadLetter) -> tuple[str, ...]:

@@ -9,7 +9,9 @@ from penstock.core.topic import TopicSpec
 from penstock.errors import PenstockError
 
 __all__ = [
+    "GIVEN_BACK",
     "HEADER_PREFIX",
+    "TIMER",
     "Coordinates",
     "DeadLetter",
     "dead_letter_headers",
@@ -18,6 +20,10 @@ __all__ = [
 ]
 
 HEADER_PREFIX = "penstock."
+GIVEN_BACK = HEADER_PREFIX + "given-back"
+"""On a record that was a dead letter: how often it was given back to its stream."""
+TIMER = HEADER_PREFIX + "timer"
+"""On the dead letter of a timer: it holds no record."""
 _REASON_LIMIT = 2000
 _DIGITS = 19
 _RETENTION = timedelta(days=30)
@@ -50,6 +56,10 @@ class DeadLetter:
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...] = ()
     """The record's own headers."""
+    given_back: int = 0
+    """How often its record had been given back before."""
+    whole: bool = True
+    """Whether it holds its record as it was: neither cut, nor a timer."""
 
 
 def dead_letter_topic(app: str) -> TopicSpec:
@@ -100,6 +110,8 @@ def read_letter(
         key=key,
         value=value,
         headers=tuple(own),
+        given_back=max(0, _number(marks.get("given-back"))),
+        whole=not marks.keys() & {"cut", "timer"},
     )
 
 

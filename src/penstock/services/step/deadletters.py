@@ -6,7 +6,7 @@ from datetime import datetime
 from penstock.backbone.client.logrecord import RawRecord
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Service
-from penstock.core.records.deadletter import Coordinates, dead_letter_headers
+from penstock.core.records.deadletter import TIMER, Coordinates, dead_letter_headers
 from penstock.errors import PenstockError
 from penstock.services.state.timing.queue import Due, timer_json
 from penstock.services.step.outputs import Send
@@ -32,7 +32,7 @@ class DeadLetters:
 
     def bury_timer(self, due: Due, error: PenstockError, place: Coordinates, send: Send) -> None:
         """Send a timer as JSON under its key."""
-        headers = self._headers(error, place, ())
+        headers = self._headers(error, place, [(TIMER, due.name.encode())])
         send(self._topic, key=due.key, value=timer_json(due), headers=headers)
 
     def _headers(
