@@ -62,7 +62,7 @@ bench-nexmark: setup ## events a second per core of each Nexmark query (20 minut
 
 pictures: setup ## take the pictures in docs/images anew: of the console, and of the todo application
 	PENSTOCK_PICTURES=build/pictures $(BIN)/pytest -q tests/browser/test_console.py tests/browser/test_todo.py
-	cp $(foreach name,overview killed topology way sql,build/pictures/console-$(name).png) docs/images
+	cp $(foreach name,overview killed topology way sql windows,build/pictures/console-$(name).png) docs/images
 	cp build/pictures/todo-light.png docs/images
 
 docs: setup ## build the documentation site into build/site; a broken link fails

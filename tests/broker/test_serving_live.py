@@ -19,11 +19,15 @@ from jwt.algorithms import OKPAlgorithm
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from penstock.backbone.declare import declare_application
+from penstock.cli.console.asking.livequeries import Tries
+from penstock.cli.console.log import LogWatcher
+from penstock.cli.console.reach import Reach
 from penstock.cli.main import main
 from penstock.client import LiveChange, SyncClient
 from penstock.core.rules.check import verified
 from penstock.errors import DataError
 from penstock.live import field
+from penstock.serving.desk.offers import Asked
 from penstock.serving.live.session import MOST_SUBSCRIPTIONS
 
 from .breaking_proxy import BreakingProxy
@@ -377,6 +381,26 @@ def test_a_live_query_is_shown_in_a_terminal(todos, kafka, tmp_path, monkeypatch
     assert [each["type"] for each in shown] == ["begin", "first", "ready"]
     assert [each["_id"] for each in shown[1]["documents"]] == ["c2"]
     assert main(["live", ".", "$where = 1", "--once"]) == 1
+
+
+def test_a_live_query_is_followed_in_the_console(todos, kafka):
+    table = Writing(todos, kafka)
+    table.put(todo(1, id="p1", list="page"))
+    reach = Reach(log=LogWatcher(lambda: kafka), graph=lambda: todos)
+    query = {"query": "list = 'page' and rank > 0"}
+    asked = Asked(path={"name": f"{todos.app}.live"}, query=query)
+    stream = Tries(reach, lambda *_: None).stream(asked)
+    messages = (event.document for event in stream if event.kind == "message")
+    first = next(each for each in messages if each["type"] == "first" and each["documents"])
+    assert [each["_id"] for each in first["documents"]] == ["p1"]
+    next(each for each in messages if each["type"] == "ready")
+    table.put(todo(2, id="p2", list="page"))
+    changes = next(each for each in messages if each["type"] == "changes")
+    assert [(each["what"], each["document"]["_id"]) for each in changes["events"]] == [
+        ("add", "p2")
+    ]
+    asked.stop.set()
+    assert not list(stream)
 
 
 def test_whoever_may_not_call_any_more_is_told_nothing_more(todos, kafka, tmp_path):

@@ -25,18 +25,22 @@ HOSTILE = '"><img src=x onerror="window.broken=1"><script>window.broken=1</scrip
 LIMIT = 90.0
 APP = """
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from penstock import App, State, record
+from penstock import App, EventTime, State, record
+from penstock.aggregates import count
 from penstock.connectors import text_file
+from penstock.triggers import every, every_record, on_watermark
+from penstock.windows import fixed, retracting
 
 app = App("plant")
 
-@record(key="device")
+@record(key="device", time="at")
 class Reading:
     device: str
     celsius: float
+    at: datetime
 
 @record(key="device")
 class Seen:
@@ -48,12 +52,25 @@ class Alarm:
     device: str
     text: str
 
-readings = app.stream("{name}.readings", Reading, partitions=2)
+readings = app.stream(
+    "{name}.readings", Reading, partitions=2, event_time=EventTime(disorder="0s")
+)
 alarms = app.stream("{name}.alarms", Alarm)
 seen = app.table("{name}.seen", Seen)
 
+LATE = {{15.0: timedelta(seconds=3), 16.0: timedelta(hours=2)}}
+
 def read(line: str) -> Reading:
-    return Reading(**json.loads(line))
+    found = json.loads(line)
+    return Reading(**found, at=datetime.now(UTC) - LATE.get(found["celsius"], timedelta()))
+
+by_device = (
+    readings.window(fixed("2s"), by="device", lateness="10s")
+    .trigger(on_watermark(early=every("1s"), late=every_record()))
+    .accumulate(retracting)
+    .aggregate(readings=count())
+)
+app.stream("{name}.panes", by_device, on="services")
 
 app.source("feed", text_file(Path(__file__).parent / "readings.jsonl", repeat=True, rate=40), into=readings, parse=read)
 
@@ -65,6 +82,8 @@ def tally(reading: Reading, total: State[int]) -> Seen:
 @app.service(reads=readings, writes=alarms)
 def watch(reading: Reading) -> Alarm | None:
     if reading.celsius > 900:
+        if (Path(__file__).parent / "mended").exists():
+            return None
         raise ValueError(f"{{reading.device}} cannot be so hot")
     return Alarm(reading.device, "hot") if reading.celsius > 60 else None
 """
@@ -79,6 +98,7 @@ class Plant:
             "PENSTOCK_KAFKA_BOOTSTRAP": bootstrap,
             "PENSTOCK_DEV_RESTART_BACKOFF": "200ms",
             "PENSTOCK_SERVICES_SESSION_TIMEOUT": "2s",
+            "PENSTOCK_HTTP_CONSOLE_WRITES": "on",
         }
         (directory / "app.py").write_text(APP.format(name=name))
         lines = [{"device": f"device-{n % 7}", "celsius": 10.0 + n} for n in range(60)]
@@ -87,12 +107,13 @@ class Plant:
         (directory / "readings.jsonl").write_text(text + "\n")
         self.said: list[str] = []
         self.address = ""
+        self.key = ""
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
         """Start it, and wait until it has told where its console is."""
         self._process = self._started("dev", self.said)
-        self.address = self._address(self.said)
+        self.address, self.key = self._link(self.said)
 
     @contextmanager
     def beside(self, verb: str) -> Iterator[str]:
@@ -100,7 +121,7 @@ class Plant:
         said: list[str] = []
         process = self._started(verb, said)
         try:
-            yield self._address(said)
+            yield self._link(said)[0]
         finally:
             process.send_signal(signal.SIGINT)
             assert process.wait(LIMIT) == INTERRUPTED, said
@@ -124,10 +145,10 @@ class Plant:
         threading.Thread(target=_read, args=[process.stderr, said], daemon=True).start()
         return process
 
-    def _address(self, said: list[str]) -> str:
-        pattern = re.compile(r"the console .*is on (http://\S+)")
+    def _link(self, said: list[str]) -> tuple[str, str]:
+        pattern = re.compile(r"the console .*is on (http://[^/]+)/#key=([\w-]+)")
         found = self.until(lambda: pattern.search("\n".join(said)))
-        return str(found[1]).rstrip("/")
+        return str(found[1]), str(found[2])
 
     def kill(self, part: str) -> None:
         """Kill the process of a part."""

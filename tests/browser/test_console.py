@@ -35,18 +35,23 @@ def visit(page, plant, view=""):
 
 def test_it_says_what_runs_and_what_flows(page, plant):
     visit(page, plant)
-    page.wait_text("All 3 parts are well", "main")
+    page.wait_text("All 4 parts are well", "main")
     page.wait("document.querySelectorAll('.tile svg.spark').length >= 4")
     page.wait("/[1-9]/.test(document.querySelector('.tile .value').textContent)")
     page.wait_text("dead letter", ".verdict-box")
     assert "live" in page.text(".wire")
     now = plant.ask("/v1/console/now")
     assert now["well"]
-    assert {each["part"] for each in now["parts"]} == {"feed", "tally", "watch"}
+    assert {each["part"] for each in now["parts"]} == {
+        "feed",
+        "tally",
+        "watch",
+        f"{plant.name}.panes.windows",
+    }
     assert all(each["balanced"] for each in now["parts"])
 
 
-@pytest.mark.parametrize("view", ["overview", "topology", "part/tally", "settings"])
+@pytest.mark.parametrize("view", ["overview", "topology", "part/tally", "windows"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_view_has_contrast_in_light_and_dark_and_fits_a_phone(page, plant, view, scheme):
     page.colours(scheme)
@@ -61,9 +66,9 @@ def test_every_view_has_contrast_in_light_and_dark_and_fits_a_phone(page, plant,
 
 def test_the_topology_leads_to_a_part_by_keyboard_alone(page, plant):
     visit(page, plant)
-    page.wait_text("All 3 parts are well", "main")
+    page.wait_text("All 4 parts are well", "main")
     page.press("2")
-    page.wait("document.querySelectorAll('.graph .node').length === 6")
+    page.wait("document.querySelectorAll('.graph .node').length === 8")
     page.wait("document.querySelectorAll('.graph .edge.flows').length >= 3")
     picture(page, "console-topology")
     page.evaluate("document.querySelector('.node.service').focus()")
@@ -76,28 +81,28 @@ def test_the_topology_leads_to_a_part_by_keyboard_alone(page, plant):
 
 def test_a_part_that_is_killed_is_told_with_reason_and_advice_and_comes_back(page, plant):
     visit(page, plant)
-    page.wait_text("All 3 parts are well", "main")
+    page.wait_text("All 4 parts are well", "main")
     plant.kill("tally")
     page.wait_text("killed by SIGKILL", ".verdict-box.bad .why")
     page.wait_text("it starts again by itself", ".verdict-box.bad .do")
     picture(page, "console-killed")
-    page.wait_text("All 3 parts are well", "main")
+    page.wait_text("All 4 parts are well", "main")
     page.wait_text("died: killed by SIGKILL", "ol.line")
     assert page.evaluate("document.querySelectorAll('ol.line .died').length") >= 1
-    page.wait("document.querySelectorAll('td svg.spark').length === 3")
+    page.wait("document.querySelectorAll('td svg.spark').length === 4")
     picture(page, "console-overview")
 
 
 def test_it_says_when_it_is_cut_off_and_survives_a_restart_of_the_run(page, plant):
     visit(page, plant)
-    page.wait_text("All 3 parts are well", "main")
+    page.wait_text("All 4 parts are well", "main")
     before = plant.address
     plant.stop()
     page.wait_text("cut off since", ".wire")
     plant.start()
     assert plant.address == before
     page.wait("document.querySelector('.wire').textContent === 'live'")
-    page.wait_text("All 3 parts are well", "main")
+    page.wait_text("All 4 parts are well", "main")
     refused = [each for each in page.errors if "Failed to load resource" in each]
     assert page.errors == refused
     page.errors.clear()
@@ -150,8 +155,9 @@ def test_the_way_of_a_record_is_lit_up_from_its_stream_to_what_became_of_it(page
     page.click(".records a")
     page.wait_text(f"{plant.name}.seen", ".way")
     page.wait_text(f"{plant.name}.alarms", ".way")
-    page.wait("document.querySelectorAll('.graph .node').length === 6")
-    page.wait("document.querySelectorAll('.graph .node.faint').length === 1")  # the source
+    page.wait("document.querySelectorAll('.graph .node').length === 8")
+    page.wait("document.querySelectorAll('.graph .node.faint.source').length === 1")
+    page.wait("document.querySelectorAll('.graph .node.service:not(.faint)').length >= 2")
     assert "watch" in page.text(".way")
     picture(page, "console-way")
     letter = plant.ask("/v1/console/dead-letters")["reasons"][0]["newest"][-1]
@@ -175,6 +181,37 @@ def test_the_state_of_a_service_is_asked_from_its_worker_by_key(page, plant):
     page.click(".fields button[type=button]")
     page.wait_text("owned by the worker at", "main")
     assert int(page.text("pre.code")) > 0
+
+
+def test_windows_show_their_panes_as_they_came_and_how_late_records_were(page, plant):
+    visit(page, plant, "windows")
+    page.wait_text("the lateness is over", "main")
+    page.wait("document.querySelectorAll('.picture rect').length >= 1")
+    page.wait_text("1h to a day", ".picture")
+    assert page.evaluate(CONTRAST) == []
+    picture(page, "console-late")
+    page.click("main tbody a.name")
+    page.wait("document.querySelectorAll('.panes .early').length > 3")
+    page.wait("document.querySelectorAll('.panes .withdrawn').length > 3")
+    page.wait("document.querySelectorAll('.panes .late').length > 0")
+    page.fill("input[name=key]", "device-1")
+    page.press("Enter")
+    page.wait("document.querySelectorAll('.panes li').length > 3")
+    heads = "[...document.querySelectorAll('.card h2')].map((e) => e.innerText)"
+    page.wait(f"{heads}.length > 2 && {heads}.every((text) => text.startsWith('device-1'))")
+    assert page.evaluate(CONTRAST) == []
+    picture(page, "console-windows")
+
+
+def test_connectors_are_shown_with_their_rates_and_where_they_are(page, plant):
+    visit(page, plant)
+    page.wait_text("live", ".wire")
+    page.press("9")
+    page.wait_text("lines of readings.jsonl", "main table")
+    page.wait("document.querySelectorAll('main td svg.spark').length === 1")
+    assert page.evaluate(CONTRAST) == []
+    assert "Live queries" not in page.text("nav")
+    picture(page, "console-connectors")
 
 
 def test_sql_is_asked_and_watched_and_shown_as_rows_and_as_a_picture(page, plant):
@@ -222,6 +259,48 @@ def test_dead_letters_stand_by_reason_with_what_they_hold_as_text(page, plant):
     (found,) = plant.ask("/v1/console/dead-letters")["reasons"]
     assert (found["part"], found["code"]) == ("watch", "user.raised")
     assert json.loads(found["newest"][0]["value"])["celsius"] == 999.0
+    # What the cause was is mended; first a try, and then with the key of the run.
+    (plant.directory / "mended").touch()
+    page.click(".giving button")
+    page.wait_text("Nothing was written yet", ".giving .note")
+    page.wait_text("Every part that reads it gets them once more: ", ".giving .note")
+    assert "has not the key" in page.text(".giving .bar")
+    page.open(f"{plant.address}/#key={plant.key}")
+    page.wait("location.hash === '#/'")
+    page.evaluate("location.hash = '#/dead-letters'")
+    page.click(".giving button")
+    page.click(".giving button.strong")
+    page.wait_text("went back", ".giving .note.good")
+    picture(page, "console-given-back")
+    assert page.evaluate(CONTRAST) == []
+    page.wait_text("of them given back", ".card h2")
+    (found,) = plant.ask("/v1/console/dead-letters")["reasons"]
+    assert 0 < found["given_back"] <= found["count"]
+    page.press("1")
+    page.wait_text("were given back to", "ol.line")
+
+
+def test_a_record_is_written_by_hand_and_checked_by_the_type_of_its_stream(page, plant):
+    page.open(f"{plant.address}/#key={plant.key}")
+    page.wait("location.hash === '#/'")
+    page.evaluate(f"location.hash = '#/tail/{plant.name}.readings'")
+    page.click("details.write summary")
+    page.fill(
+        "details.write textarea",
+        '{"device": "by-hand", "celsius": "warm", "at": "2026-01-01T00:00:00Z"}',
+    )
+    page.click("details.write button")
+    page.wait_text("celsius", "details.write .note.bad")
+    page.fill(
+        "details.write textarea",
+        '{"device": "by-hand", "celsius": 71.5, "at": "2026-01-01T00:00:00Z"}',
+    )
+    page.click("details.write button")
+    page.wait_text("It stands at", "details.write")
+    page.wait_text("by-hand", ".records")
+    assert page.evaluate(CONTRAST) == []
+    assert all("422" in each for each in page.errors)
+    page.errors.clear()
 
 
 def test_the_log_of_a_part_is_shown_as_it_is_written(page, plant):
@@ -238,7 +317,7 @@ def test_the_log_of_a_part_is_shown_as_it_is_written(page, plant):
 def test_penstock_console_shows_the_runs_of_a_project_and_goes_on_without_them(page, plant):
     with plant.beside("console") as address:
         page.open(f"{address}/")
-        page.wait_text("All 3 parts are well", "main")
+        page.wait_text("All 4 parts are well", "main")
         page.wait_text("penstock console", "#head")
         found = plant.ask("/v1/console/now", address=address)
         (run,) = found["runs"]
@@ -250,7 +329,7 @@ def test_penstock_console_shows_the_runs_of_a_project_and_goes_on_without_them(p
         page.wait_text("Nothing runs", ".verdict-box")
         page.wait_text("has ended", "ol.line")
         plant.start()
-        page.wait_text("All 3 parts are well", "main")
+        page.wait_text("All 4 parts are well", "main")
 
 
 def test_the_page_is_small_and_says_what_it_may_do(page, plant):

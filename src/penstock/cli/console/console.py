@@ -10,8 +10,13 @@ from uuid import uuid4
 
 from penstock import __version__
 from penstock.cli.console.answers import Document, answering, telling, watching
+from penstock.cli.console.asking.livequeries import Tries
+from penstock.cli.console.asking.models import ModelNews, ModelViews, model_tables
 from penstock.cli.console.asking.queries import Answers
 from penstock.cli.console.asking.states import States
+from penstock.cli.console.asking.windows import WindowViews
+from penstock.cli.console.doing.giving import GivingBack
+from penstock.cli.console.doing.producing import Producing
 from penstock.cli.console.letters import Letters
 from penstock.cli.console.logs import Logs
 from penstock.cli.console.look import Look
@@ -28,6 +33,7 @@ from penstock.cli.console.topics import (
 )
 from penstock.cli.console.way import Ways
 from penstock.console import PAGE
+from penstock.core.graph.gateway import Gateway
 from penstock.core.graph.graph import Graph
 from penstock.core.settings.configuration import Resolved
 from penstock.serving.desk.offers import Asked, Event, Offers
@@ -41,7 +47,8 @@ class ConsolePage(AbstractContextManager["ConsolePage"]):
     """Records what runs while the block runs, and offers it.
 
     ``reach`` leads to the log, the application and its workers. ``logs`` gives the files that the
-    processes write, by their names, ``settings`` those of the run.
+    processes write, by their names, ``settings`` those of the run. Who has the
+    ``key`` may write; without one nobody may.
     """
 
     def __init__(
@@ -53,6 +60,7 @@ class ConsolePage(AbstractContextManager["ConsolePage"]):
         reach: Reach,
         logs: Callable[[], Mapping[str, Path]] = dict,
         settings: Callable[[], Mapping[str, Resolved]] = dict,
+        key: str = "",
     ) -> None:
         graph, log = reach.graph, reach.log
         self._recorder = Recorder(look)
@@ -61,6 +69,13 @@ class ConsolePage(AbstractContextManager["ConsolePage"]):
         self._tail = Tail(log, graph)
         self._states = States(reach, self._recorder.total)
         self._answers = Answers(reach)
+        self._windows = WindowViews(reach)
+        self._tries = Tries(reach, self._recorder.total)
+        self._models = ModelViews(reach)
+        self._model_news = ModelNews(reach, self.tell)
+        self._giving = GivingBack(reach, self.tell)
+        self._producing = Producing(reach, self.tell)
+        self._key = key
         self._ways = Ways(log, graph)
         self._letters = Letters(log, graph)
         self._logs = Logs(logs)
@@ -72,12 +87,14 @@ class ConsolePage(AbstractContextManager["ConsolePage"]):
             "version": __version__,
             "boot": self._boot,
             "logs": bool(logs()),
+            "writes": bool(key),
         }
         self._picture = cache(lambda: self._drawn(graph()))
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         self._stack.enter_context(self._recorder)
+        self._stack.enter_context(self._model_news)
         return self
 
     def __exit__(
@@ -97,7 +114,7 @@ class ConsolePage(AbstractContextManager["ConsolePage"]):
         """Return the page and what it asks for."""
         recorder = self._recorder
         documents: dict[str, Document] = {
-            "about": lambda _: self._about,
+            "about": lambda _: self._told_about(),
             "now": lambda _: recorder.now(),
             "history": lambda _: recorder.history(),
             "happened": lambda _: recorder.happened(),
@@ -106,8 +123,12 @@ class ConsolePage(AbstractContextManager["ConsolePage"]):
             "states": self._states.listing,
             "states/{name}": self._states.values,
             "ways/{name}/{partition}/{offset}": self._ways.document,
+            "give-back": self._giving.plan,
             "sql": self._answers.document,
             "relations": self._answers.relations,
+            "windows": self._windows.listing,
+            "live-queries": self._tries.listing,
+            "models": self._models.document,
             "settings": lambda _: settings_document(self._settings()),
         }
         watched = self._log_documents() | {
@@ -122,6 +143,9 @@ class ConsolePage(AbstractContextManager["ConsolePage"]):
                 "/v1/console/live": self._live,
                 "/v1/console/live/tail/{name}": self._tail.stream,
                 "/v1/console/live/logs/{name}": self._logs.stream,
+                "/v1/console/live/windows/{name}": telling(self._windows.panes),
+                "/v1/console/live/late": telling(self._windows.late),
+                "/v1/console/live/queries/{name}": telling(self._tries.stream),
                 "/v1/console/live/sql": telling(self._answers.stream),
                 "/v1/console/live/dead-letters": telling(self._letters.stream),
             }
@@ -129,8 +153,16 @@ class ConsolePage(AbstractContextManager["ConsolePage"]):
                 f"/v1/console/live/{name}": watching(tell, self._log.pause)
                 for name, tell in watched.items()
             },
+            actions={
+                "/v1/console/give-back": answering(self._giving.act),
+                "/v1/console/records/{name}": answering(self._producing.act),
+            },
+            key=self._key,
             files=PAGE,
         )
+
+    def _told_about(self) -> dict[str, Any]:
+        return self._about | {"has": has_views(self._graph())}
 
     def _log_documents(self) -> dict[str, Document]:
         log, graph = self._log, self._graph
@@ -152,7 +184,7 @@ class ConsolePage(AbstractContextManager["ConsolePage"]):
         goes_on = boot == self._boot and text.isdecimal() and len(text) < len(str(1 << 60))
         told, number = int(text) if goes_on else 0, 0
         history = self._recorder.history()
-        yield Event("about", self._about)
+        yield Event("about", self._told_about())
         yield Event("history", history)
         sampled_at = _newest(history)
         while not asked.stop.is_set():
@@ -168,6 +200,17 @@ class ConsolePage(AbstractContextManager["ConsolePage"]):
                 sampled_at = _newest(samples)
                 yield Event("samples", samples)
             yield Event("now", document)
+
+
+def has_views(graph: Graph | None) -> dict[str, bool]:
+    """Return which views an application has something for; the others are left out of the menu."""
+    parts = graph.parts if graph else ()
+    return {
+        "windows": any(part.aggregation is not None for part in parts),
+        "live": any(part.live for part in parts if isinstance(part, Gateway)),
+        "models": bool(graph and model_tables(graph)),
+        "connectors": any(part.kind in ("source", "sink", "gateway") for part in parts),
+    }
 
 
 def _newest(history: dict[str, Any]) -> float:

@@ -29,24 +29,29 @@ class _Reason:
     part: str
     code: str
     count: int = 0
+    given_back: int = 0
     first_at: str = ""
     last_at: str = ""
-    newest: deque[DeadLetter] = field(default_factory=lambda: deque(maxlen=_NEWEST))
+    newest: deque[tuple[DeadLetter, bool]] = field(default_factory=lambda: deque(maxlen=_NEWEST))
 
-    def take(self, letter: DeadLetter) -> None:
+    def take(self, letter: DeadLetter, *, done: bool) -> None:
         self.count += 1
+        self.given_back += done
         self.first_at = min(self.first_at or letter.at, letter.at)
         self.last_at = max(self.last_at, letter.at)
-        self.newest.append(letter)
+        self.newest.append((letter, done))
 
     def document(self) -> dict[str, Any]:
         return {
             "part": self.part,
             "code": self.code,
             "count": self.count,
+            "given_back": self.given_back,
             "first_at": self.first_at,
             "last_at": self.last_at,
-            "newest": [_letter(each) for each in reversed(self.newest)],
+            "newest": [
+                _letter(each) | {"is_given_back": done} for each, done in reversed(self.newest)
+            ],
         }
 
 
@@ -69,6 +74,7 @@ class Letters:
 
     def _documents(self, asked: Asked, *, follow: bool) -> Iterator[dict[str, Any]]:
         from penstock.backbone.client.logrecord import log_record
+        from penstock.backbone.givingback import given_back
         from penstock.backbone.log.reader import LogReader
         from penstock.backbone.topics.range import Last
         from penstock.backbone.topics.topics import Topics
@@ -83,6 +89,7 @@ class Letters:
         ends = Topics(connection).ends(topic).values()
         # Offsets are not letters, transactions take some; so what is left out is not counted.
         more = any(high - low > READ for low, high in ends)
+        done = given_back(graph, connection)
         yield _document(topic, reasons, more=more)
         batches = LogReader(connection).batches(
             topic, start=Last(READ), follow=follow, stop=asked.stop, when_trimmed="skip"
@@ -94,7 +101,8 @@ class Letters:
                 key = (letter.part, letter.code)
                 if key not in reasons and len(reasons) >= _MOST_REASONS:
                     key = ("", "others")
-                reasons.setdefault(key, _Reason(*key)).take(letter)
+                place = (record.partition, record.offset)
+                reasons.setdefault(key, _Reason(*key)).take(letter, done=place in done)
             yield _document(topic, reasons, more=more)
 
 
@@ -120,5 +128,6 @@ def _letter(letter: DeadLetter) -> dict[str, Any]:
         "value": None if letter.value is None else value[:_MOST_TEXT],
         "bytes": len(letter.value or b""),
         "cut": len(value) > _MOST_TEXT,
+        "failed_again": letter.given_back,
         "headers": {name: text_of(data)[:_MOST_TEXT] for name, data in letter.headers},
     }

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.core.status.history import History, Series
@@ -51,6 +52,8 @@ class LogLook:
     """Offsets per second since the look before; empty: there was none."""
     groups: Mapping[str, "GroupState"]
     committed: Mapping[str, Mapping["Partition", int]] = field(default_factory=dict)
+    sizes: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    """Bytes on disk, where the broker is on this machine and Penstock's own."""
 
     def readers(self, topic: str) -> Sequence[Reader]:
         """Return who reads a topic, and how far each is behind."""
@@ -79,10 +82,16 @@ class LogLook:
 
 
 class LogWatcher:
-    """Looks at the log when it is asked, and not more often than it should; from any thread."""
+    """Looks at the log when it is asked, and not more often than it should; from any thread.
 
-    def __init__(self, connection: Callable[[], "Connection | None"]) -> None:
+    ``directory`` is that of the embedded broker, where there is one: it knows sizes in bytes.
+    """
+
+    def __init__(
+        self, connection: Callable[[], "Connection | None"], *, directory: Path | None = None
+    ) -> None:
         self._connection = connection
+        self._directory = directory
         self._lock = threading.Lock()
         self._last: LogLook | None = None
         self.history = History()
@@ -122,6 +131,7 @@ class LogWatcher:
         return max(_LEAST_SECONDS, took * _SHARE)
 
     def _take(self, now: float, last: LogLook | None) -> LogLook:
+        from penstock.backbone.broker.sizes import sizes_on_disk
         from penstock.backbone.log.groups import Groups
         from penstock.backbone.topics.topics import Topics
 
@@ -138,6 +148,7 @@ class LogWatcher:
             rates=_rates(last, ends, now) if last else {},
             groups=states,
             committed={name: groups.committed(name) for name in states},
+            sizes=sizes_on_disk(self._directory) if self._directory else {},
         )
 
     def _remember(self, look: LogLook) -> None:

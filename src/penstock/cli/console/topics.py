@@ -41,6 +41,7 @@ def topic_document(watcher: LogWatcher, graph: GraphOf, name: str) -> dict[str, 
                 "first": low,
                 "next": high,
                 "records": high - low,
+                "bytes": look.sizes.get(name, {}).get(number),
                 "rate": rates.get(number),
                 "lags": {each.group: each.lags[number] for each in readers if number in each.lags},
             }
@@ -122,13 +123,21 @@ def _summary(look: LogLook, name: str, known: Mapping[str, str]) -> dict[str, An
         "partitions": state.partitions,
         "replication": state.replication,
         "records": sum(high - low for low, high in ends.values()),
+        "bytes": sum(look.sizes[name].values()) if name in look.sizes else None,
         "rate": sum(look.rates[name].values()) if name in look.rates else None,
+        "kept_bytes": _number(state.config.get("retention.bytes")),
         "kept": "for ever"
         if milliseconds < 0
         else duration_text(timedelta(milliseconds=milliseconds)),
         "compacted": "compact" in state.config.get("cleanup.policy", ""),
         "readers": [_reader(look, each) for each in look.readers(name)],
     }
+
+
+def _number(text: str | None) -> int | None:
+    """Return a limit in bytes; None: there is none."""
+    found = int(text) if text and text.isdecimal() else 0
+    return found or None
 
 
 def _reader(look: LogLook, reader: Reader) -> dict[str, Any]:

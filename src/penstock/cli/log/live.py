@@ -2,34 +2,24 @@
 
 import argparse
 import asyncio
-from contextlib import suppress
-from datetime import timedelta
+from contextlib import aclosing, suppress
 from typing import Any
 
 import msgspec
 
 from penstock.backbone.client.connection import Connection
-from penstock.backbone.log.acknowledging import AcknowledgingProducer
-from penstock.backbone.log.sending import SendLimits
 from penstock.cli.arguments import add_app, add_json, command
 from penstock.cli.session import Session
 from penstock.core.feeds.shared import SharedQuery, shared_query
-from penstock.core.feeds.subscription import Subscription
 from penstock.core.graph.gateway import Gateway
 from penstock.core.graph.graph import Graph
 from penstock.core.grid.livequeries import LiveQueries
 from penstock.core.hints import did_you_mean
 from penstock.errors import ConfigurationError
-from penstock.serving.live.following import Following
-from penstock.serving.writing.intake import Intake
+from penstock.serving.live.alone import followed
 
 __all__ = ["register"]
 
-_WAITING = 1000
-_LINGER = timedelta(milliseconds=1)
-_DELIVERY = timedelta(seconds=20)
-_STOP = timedelta(seconds=2)
-_LOOK_SECONDS = 1.0
 _SIGNS = {"add": "+", "change": "~", "changeIndex": ">", "remove": "-"}
 
 
@@ -86,31 +76,14 @@ def _query_text(given: str) -> str:
 async def _follow(
     session: Session, connection: Connection, live: LiveQueries, query: SharedQuery
 ) -> None:
-    limits = SendLimits(records=_WAITING, linger=_LINGER, delivery_timeout=_DELIVERY)
-    producer = AcknowledgingProducer(connection, limits=limits)
-    intake = Intake(producer, most_waiting=_WAITING)
-    following = Following(
-        live, connection, intake, most_bytes=session.loaded.settings.serving.live_bytes
-    )
-    changed = asyncio.Event()
-    feed = following.join(query, changed.set)
-    subscription = Subscription("live", feed)
-    loop = asyncio.get_running_loop()
-    try:
-        while not subscription.ended:
-            while (message := subscription.pull(loop.time())) is not None:
-                found = msgspec.json.decode(message)
-                _show(session, found)
-                if session.arguments.once and found["type"] == "ready":
-                    return
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_LOOK_SECONDS):
-                    await changed.wait()
-            changed.clear()
-            await following.look()
-    finally:
-        await following.close()
-        await asyncio.to_thread(producer.close, _STOP)
+    most = session.loaded.settings.serving.live_bytes
+    async with aclosing(followed(live, connection, query, most_bytes=most)) as messages:
+        async for message in messages:
+            if message is None:
+                continue
+            _show(session, message)
+            if session.arguments.once and message["type"] == "ready":
+                return
 
 
 def _show(session: Session, message: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from penstock.cli.arguments import add_app, command
 from penstock.cli.console.console import ConsolePage
 from penstock.cli.console.log import LogWatcher
 from penstock.cli.console.look import Look, keyed
-from penstock.cli.console.reach import Reach
+from penstock.cli.console.reach import Reach, broker_directory, console_link, new_key
 from penstock.cli.session import Session
 from penstock.cli.status.overview import look
 from penstock.cli.status.page import StatusPage
@@ -55,18 +55,20 @@ def _console(session: Session) -> int:
 
     http = session.loaded.settings.http
     hosts = [host.strip() for host in http.hosts.split(",") if host.strip()]
+    key = new_key(http)
     with stop_on_signals() as stop, session.connected() as connection:
         console = ConsolePage(
             seen,
             app=graph.app,
             command="console",
             reach=Reach(
-                log=LogWatcher(lambda: connection),
+                log=LogWatcher(lambda: connection, directory=broker_directory(session.loaded)),
                 graph=lambda: graph,
                 secret=lambda: shared_secret(session.loaded.settings.serving, session.places.home),
                 serving=session.loaded.settings.serving,
             ),
             settings=lambda: session.loaded.configuration.resolved,
+            key=key,
         )
         with (
             console,
@@ -80,6 +82,7 @@ def _console(session: Session) -> int:
             ) as page,
         ):
             keep_port(kept, page.port)
-            session.terminal.note(f"the console of {graph.app} is on {page.address}/")
+            link = console_link(page.address, key)
+            session.terminal.note(f"the console of {graph.app} is on {link}")
             stop.event.wait()
         return stop.exit_code

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from penstock.cli.console.console import ConsolePage
 from penstock.cli.console.log import LogWatcher
 from penstock.cli.console.look import Look, keyed
-from penstock.cli.console.reach import Reach
+from penstock.cli.console.reach import Reach, broker_directory, console_link, new_key
 from penstock.cli.session import Session
 from penstock.cli.status.page import StatusPage
 from penstock.cli.supervision.board import Board
@@ -66,7 +66,8 @@ def announce_run(
         http, registry = session.loaded.settings.http, Registry(session.places.runs)
         port, hosts = http.port, [host.strip() for host in http.hosts.split(",") if host.strip()]
         beside = port != 0 and port in {entry.port for entry in registry.entries()}
-        console = stack.enter_context(_console(session, presence, status))
+        key = new_key(http)
+        console = stack.enter_context(_console(session, presence, status, key=key))
         presence.console = console
         kept = session.places.home / "console" / f"{app}.port"
         page = stack.enter_context(
@@ -88,15 +89,17 @@ def announce_run(
             note(f"penstock status cannot find this run: {error}")
         if command == "dev":
             keep_port(kept, page.port)
-            if http.shows_console:
-                note(f"the console is on {page.address}/")
+        if http.shows_console and (command == "dev" or key):
+            note(f"the console is on {console_link(page.address, key)}")
         if port:
             why = f" ({port} is in use by another run)" if beside else ""
             note(f"metrics, health and status on {page.address}{why}")
         yield presence
 
 
-def _console(session: Session, presence: Presence, status: Callable[[], RunStatus]) -> ConsolePage:
+def _console(
+    session: Session, presence: Presence, status: Callable[[], RunStatus], *, key: str
+) -> ConsolePage:
     """Return the console of a run."""
     run = status()
 
@@ -114,11 +117,12 @@ def _console(session: Session, presence: Presence, status: Callable[[], RunStatu
         app=run.app,
         command=run.command,
         reach=Reach(
-            log=LogWatcher(lambda: presence.connection),
+            log=LogWatcher(lambda: presence.connection, directory=broker_directory(session.loaded)),
             graph=lambda: session.application.graph,
             secret=lambda: shared_secret(session.loaded.settings.serving, session.places.home),
             serving=session.loaded.settings.serving,
         ),
         logs=logs,
         settings=lambda: session.loaded.configuration.resolved,
+        key=key,
     )

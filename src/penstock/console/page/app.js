@@ -1,12 +1,16 @@
 // The frame of the console: which view is shown, what is well, whether anything is heard.
 
+import { takeKey } from './acting.js';
 import { h, link, patch, shown as children, to } from './dom.js';
 import { span, clock } from './format.js';
 import { follow, state } from './live.js';
 import { glyph, mark } from './parts.js';
+import { connectors } from './views/connectors.js';
 import { groups } from './views/groups.js';
 import { letters } from './views/letters.js';
+import { liveQueries } from './views/livequeries.js';
 import { log } from './views/log.js';
+import { models } from './views/models.js';
 import { overview } from './views/overview.js';
 import { part } from './views/part.js';
 import { settings } from './views/settings.js';
@@ -15,6 +19,7 @@ import { state as state_ } from './views/state.js';
 import { tail } from './views/tail.js';
 import { topics } from './views/topics.js';
 import { topology } from './views/topology.js';
+import { windows } from './views/windows.js';
 import { way } from './views/way.js';
 
 const VIEWS = [
@@ -24,7 +29,11 @@ const VIEWS = [
   { name: 'groups', title: 'Groups', view: groups },
   { name: 'state', title: 'State', view: state_ },
   { name: 'sql', title: 'SQL', view: sql },
+  { name: 'windows', title: 'Windows', view: windows },
   { name: 'dead-letters', title: 'Dead letters', view: letters },
+  { name: 'connectors', title: 'Connectors', view: connectors },
+  { name: 'live', title: 'Live queries', view: liveQueries },
+  { name: 'models', title: 'Models', view: models },
   { name: 'settings', title: 'Settings', view: settings },
 ];
 const MOODS = { good: 'running', bad: 'degraded', idle: '' };
@@ -84,9 +93,10 @@ function head() {
 
 function nav(found) {
   const current = found.under ?? found.name;
-  return VIEWS.map((each, place) =>
-    link([each.name], { key: each.name, 'aria-current': each.name === current ? 'page' : null, 'aria-keyshortcuts': String(place + 1) },
-      h('span', {}, each.title), h('kbd', { 'aria-hidden': 'true' }, String(place + 1))));
+  const has = state.about?.has ?? {};
+  return VIEWS.map((each, place) => has[each.name] !== false &&
+    link([each.name], { key: each.name, 'aria-current': each.name === current ? 'page' : null, 'aria-keyshortcuts': place < 9 ? String(place + 1) : null },
+      h('span', {}, each.title), place < 9 && h('kbd', { 'aria-hidden': 'true' }, String(place + 1)))).filter(Boolean);
 }
 
 document.addEventListener('keydown', (event) => {
@@ -107,6 +117,7 @@ document.addEventListener('keydown', (event) => {
   } else shown?.memory.key?.(event);
 });
 
-window.addEventListener('hashchange', route);
+takeKey();
+window.addEventListener('hashchange', () => { takeKey(); route(); });
 route();
 follow({ onChange: draw, onRestart: () => shown?.memory.restarted?.() });

@@ -45,7 +45,7 @@ export function bars(points, { what = '' } = {}) {
   return h('figure', { class: 'picture' },
     h('svg', { viewBox: `0 0 780 ${shown.length * BAR + 6}`, role: 'img', 'aria-label': `${what} as bars` }, shown.map(([label, value], place) => h('g', { key: String(place) },
       h('text', { class: 'name', x: 200, y: place * BAR + 16, 'text-anchor': 'end' }, [label].flat().map(String).join('').slice(0, 28)),
-      h('rect', { x: Math.min(zero, zero + value * scale), y: place * BAR + 4, width: Math.max(1, Math.abs(value * scale)), height: BAR - 8 }, h('title', {}, `${value}`)),
+      value !== 0 && h('rect', { x: Math.min(zero, zero + value * scale), y: place * BAR + 4, width: Math.max(1, Math.abs(value * scale)), height: BAR - 8 }, h('title', {}, `${value}`)),
       h('text', { x: Math.max(zero, zero + value * scale) + 6, y: place * BAR + 16 }, value.toLocaleString('en-US'))))),
     h('figcaption', {}, points.length > shown.length ? `${what}; the first ${MOST_BARS} of ${points.length}` : what));
 }

@@ -187,6 +187,10 @@ class HttpSettings:
         "auto", "'on': the console is served; 'off': it is not; 'auto': unless http.hosts is set"
     )
 
+    console_writes: str = _setting(
+        "off", "'on': the console may write where the link of the run is used; 'off': it only reads"
+    )
+
     @property
     def shows_console(self) -> bool:
         """Whether the console is served: it shows records, which a proxy may not be meant to."""

@@ -24,6 +24,8 @@ class Asked:
     query: Mapping[str, str] = field(default_factory=dict)
     after: str = ""
     """The number of the last event that the caller has seen; empty: it begins."""
+    body: Mapping[str, Any] = field(default_factory=dict)
+    """What was sent with an action."""
     stop: threading.Event = field(default_factory=threading.Event)
     """Set when nobody waits for the answer any more."""
 
@@ -82,10 +84,15 @@ It must look at ``asked.stop`` at least every second.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offers:
-    """Questions and streams by their paths, such as ``/v1/topics/{name}``."""
+    """Questions and streams by their paths, such as ``/v1/topics/{name}``.
+
+    ``actions`` answer to POST, and only to those who send the ``key``; without one to nobody.
+    """
 
     questions: Mapping[str, Question] = field(default_factory=dict)
     streams: Mapping[str, Stream] = field(default_factory=dict)
+    actions: Mapping[str, Question] = field(default_factory=dict)
+    key: str = ""
     files: Path | None = None
     """A directory whose files are served under ``/``, where nothing else is."""
 
@@ -94,6 +101,8 @@ class Offers:
         return Offers(
             questions={**self.questions, **other.questions},
             streams={**self.streams, **other.streams},
+            actions={**self.actions, **other.actions},
+            key=other.key or self.key,
             files=other.files or self.files,
         )
 

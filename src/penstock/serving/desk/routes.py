@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 
@@ -12,6 +13,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from penstock.errors import PenstockError
+from penstock.serving.desk.doing import read_body, require_key
 from penstock.serving.desk.offers import Asked, Event, Offers, Question, Stream
 from penstock.serving.files.route import FileRoute
 from penstock.serving.files.served import Files
@@ -53,6 +55,11 @@ class DeskRoutes:
                 for path, stream in offers.streams.items()
             ),
         ]
+        self._key = offers.key
+        self.routes += [
+            Route(path, partial(self._act, action), methods=["POST"])
+            for path, action in offers.actions.items()
+        ]
         if offers.files is not None:
             files = Files(offers.files)
             names = frozenset(files.names()) | {""}
@@ -70,8 +77,15 @@ class DeskRoutes:
 
     async def _answer(self, question: Question, request: Request) -> Response:
         _refuse_foreign(request)
+        return await self._run(question, _asked(request))
+
+    async def _act(self, action: Question, request: Request) -> Response:
+        require_key(request, self._key)
+        return await self._run(action, replace(_asked(request), body=await read_body(request)))
+
+    async def _run(self, question: Question, asked: Asked) -> Response:
         loop = asyncio.get_running_loop()
-        found = await loop.run_in_executor(self._executor, question, _asked(request))
+        found = await loop.run_in_executor(self._executor, question, asked)
         headers = {**HEADERS, **found.headers}
         return Response(found.body, found.status, headers=headers, media_type=found.kind)
 

@@ -29,8 +29,11 @@ class Word:
     word: str
 
 
-@pytest.fixture
-def address():
+KEY = "the-key-of-the-run"
+
+
+@pytest.fixture(params=[KEY])
+def address(request):
     app = App("plant")
     words = app.stream("words", Word)
     kept = app.stream("kept", Word)
@@ -62,6 +65,7 @@ def address():
         command="dev",
         reach=Reach(log=LogWatcher(lambda: None), graph=lambda: app.graph),
         settings=lambda: settings,
+        key=request.param,
     )
     with console, StatusPage(lambda: run, port=0, more=console.offers) as page:
         console.tell("the broker died")
@@ -166,3 +170,65 @@ def test_while_the_log_is_away_it_is_said_and_the_rest_goes_on(address):
         assert answer.code == 503
         assert "the log is not there yet" in msgspec.json.decode(answer.read())["detail"]
     assert msgspec.json.decode(ask(f"{address}/v1/console/now")[1])["well"]
+
+
+RIGHT = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+WORD = b'{"value": {"word": "hi"}}'
+
+
+def post(address, path, *, headers, body=b"{}"):
+    """Return the status and the code of the answer to a POST."""
+    request = urllib.request.Request(  # noqa: S310 - our own
+        f"{address}/v1/console/{path}", data=body, headers=headers, method="POST"
+    )
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(request, timeout=60)  # noqa: S310 - our own
+    with refused.value as answer:
+        return answer.code, msgspec.json.decode(answer.read())["code"]
+
+
+@pytest.mark.parametrize("address", [""], indirect=True)
+def test_a_console_that_has_no_key_only_reads_whoever_asks(address):
+    for headers in ({}, RIGHT, RIGHT | {"Authorization": "Bearer "}):
+        assert post(address, "give-back", headers=headers) == (403, "console.reads-only")
+    assert msgspec.json.decode(ask(f"{address}/v1/console/about")[1])["writes"] is False
+
+
+@pytest.mark.parametrize(
+    ("changed", "refusal"),
+    [
+        ({"Authorization": ""}, (401, "console.key")),
+        ({"Authorization": "Bearer no"}, (401, "console.key")),
+        ({"Authorization": f"Basic {KEY}"}, (401, "console.key")),
+        ({"Origin": "http://evil.example"}, (403, "origin.foreign")),
+        ({"Origin": "null"}, (403, "origin.foreign")),
+        ({"Sec-Fetch-Site": "cross-site"}, (403, "origin.foreign")),
+        ({"Sec-Fetch-Site": "same-site"}, (403, "origin.foreign")),
+        ({"Host": "evil.example"}, (421, "host.unknown")),
+        ({"Content-Type": "text/plain"}, (415, "body.type")),
+        ({}, (503, "console.no-log")),
+    ],
+)
+def test_only_who_has_the_key_may_write_and_no_page_of_others(address, changed, refusal):
+    assert post(address, "give-back", headers=RIGHT | changed) == refusal
+    if refusal[0] != 503:
+        assert post(address, "records/words", headers=RIGHT | changed, body=WORD) == refusal
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "refusal"),
+    [
+        ("give-back", b"[]", (400, "body.wrong")),
+        ("give-back", b"[" * 10_000, (400, "body.wrong")),
+        ("give-back", b'{"part": 7}', (400, "query.wrong")),
+        ("give-back", b'{"record": "words"}', (400, "query.wrong")),
+        ("give-back", b'{"again": 1}', (400, "query.wrong")),
+        ("give-back", b" " * (2 << 20), (413, "body.too-large")),
+        ("records/others", WORD, (404, "topic.not-in-app")),
+        ("records/words", b'{"value": {"word": 7}}', (422, "data.wrong-type")),
+        ("records/words", b"{}", (422, "data.wrong-type")),
+        ("records/words", WORD, (503, "console.no-log")),
+    ],
+)
+def test_what_is_to_be_written_is_looked_at_before_anything_is(address, path, body, refusal):
+    assert post(address, path, headers=RIGHT, body=body) == refusal

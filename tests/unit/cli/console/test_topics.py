@@ -1,5 +1,7 @@
 """Topics and groups as JSON, with readers, lag and rates; also where there are many."""
 
+from dataclasses import replace
+
 import pytest
 from tests.manytopics import Given, many
 
@@ -13,7 +15,8 @@ from penstock.errors import ConfigurationError
 
 
 def test_a_topic_stands_with_its_size_rate_retention_and_readers():
-    watcher = Given(many(topics=2, partitions=3, groups=1))
+    sizes = {"topic-000": {0: 10, 1: 20}, "topic-001": {2: 12}}
+    watcher = Given(replace(many(topics=2, partitions=3, groups=1), sizes=sizes))
     found = topics_document(watcher, lambda: None)["topics"]
     assert found[0] == {
         "topic": "topic-000",
@@ -21,7 +24,9 @@ def test_a_topic_stands_with_its_size_rate_retention_and_readers():
         "partitions": 3,
         "replication": 1,
         "records": 100 + 101 + 102,
+        "bytes": 30,
         "rate": 6.0,
+        "kept_bytes": None,
         "kept": "7d",
         "compacted": False,
         "readers": [{"group": "group-0", "state": "stable", "lag": 33, "worst": 12}],
@@ -32,6 +37,7 @@ def test_a_topic_stands_with_its_size_rate_retention_and_readers():
         "first": 10,
         "next": 112,
         "records": 102,
+        "bytes": 12,
         "rate": 2.0,
         "lags": {"group-0": 12},
     }

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from penstock import App
 from penstock.cli.screen.terminal import Terminal
 from penstock.cli.session import Session
 from penstock.cli.status.overview import look
@@ -25,7 +26,7 @@ def run(tmp_path):
         chosen = {"home": str(tmp_path), **settings}
         arguments = Namespace(config=None, profile=None, settings=list(chosen.items()))
         session = Session(arguments, Terminal())
-        session.application = SimpleNamespace(graph=SimpleNamespace(app="plant"))
+        session.application = SimpleNamespace(graph=App("plant").graph)
         board = Board([Unit("0", "service", (part,))], clock=lambda: 0.0)
         board.take(PartReport(part=part, kind="service", state="running", at=0.0), process="0")
         notes = []

@@ -1,7 +1,9 @@
 // The records of a topic as they come: newest on top, filtered, paused, gone on with.
 
+import { act, hasKey, words } from '../acting.js';
 import { h, link } from '../dom.js';
 import { count } from '../format.js';
+import { state } from '../live.js';
 import { listen } from '../stream.js';
 
 const KEPT = 500;
@@ -30,6 +32,7 @@ export function tail([topic, partition], memory) {
         h('input', { name, type: 'text', autocomplete: 'off', spellcheck: 'false', placeholder: example, value: memory.query[name] ?? '', oninput: (event) => { memory.query[name] = event.target.value; } }))),
       h('button', { type: 'submit' }, 'Show'),
       h('button', { type: 'button', 'aria-pressed': String(memory.paused), onclick: () => pause(memory) }, memory.paused ? 'Go on' : 'Pause', ' (p)')),
+    memory.typed && state.about?.writes && hasKey() && writing(topic, memory),
     problem && h('p', { class: 'note bad', role: 'alert' }, problem.detail, problem.allowed && ` Allowed: ${problem.allowed}`),
     h('p', { class: 'quiet', role: 'status' }, memory.paused ? `Paused; ${count(memory.waiting.length + memory.left)} have come since.` : `Newest on top; ${count(records.length)} kept, ${count(memory.passed)} passed by.`),
     !records.length && !problem && h('p', { class: 'quiet' }, 'No record yet.'),
@@ -76,4 +79,32 @@ function add(memory, found) {
   const known = new Set(memory.records.map((each) => `${each.partition}@${each.offset}`));
   const fresh = found.filter((each) => !known.has(`${each.partition}@${each.offset}`)).reverse();
   memory.records = [...fresh, ...memory.records].slice(0, KEPT);
+}
+
+// One record by hand, checked by the type of its stream before it is written.
+function writing(topic, memory) {
+  const write = (memory.write ??= { text: '', said: null, problem: null, busy: false });
+  const send = async () => {
+    Object.assign(write, { busy: true, said: null, problem: null });
+    memory.changed();
+    try {
+      let value;
+      try {
+        value = JSON.parse(write.text);
+      } catch (error) {
+        throw { detail: `It is no JSON: ${error.message}` };
+      }
+      write.said = await act(`records/${encodeURIComponent(topic)}`, { value });
+    } catch (problem) {
+      write.problem = problem;
+    }
+    write.busy = false;
+    memory.changed();
+  };
+  return h('details', { class: 'write' }, h('summary', {}, 'Write a test record'),
+    h('label', { class: 'wide' }, 'Its value as JSON; the key is taken from it',
+      h('textarea', { rows: 3, spellcheck: 'false', autocomplete: 'off', value: write.text, oninput: (event) => { write.text = event.target.value; } })),
+    h('p', { class: 'bar' }, h('button', { type: 'button', disabled: write.busy, onclick: send }, 'Write it'),
+      write.said && h('span', { role: 'status' }, 'It stands at ', link(['way', topic, String(write.said.partition), String(write.said.offset)], {}, `${write.said.partition}@${write.said.offset}`), '; every part that reads the stream gets it.')),
+    write.problem && h('p', { class: 'note bad', role: 'alert' }, words(write.problem)));
 }

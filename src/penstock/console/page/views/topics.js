@@ -1,7 +1,7 @@
 // The topics of the log, and one of them: partitions, readers with their lag, schema.
 
 import { h, link } from '../dom.js';
-import { count, rate, short } from '../format.js';
+import { bytes, count, rate, short } from '../format.js';
 import { facts, filter, matches, stale, table, waiting } from '../lists.js';
 import { watch } from '../stream.js';
 
@@ -19,12 +19,12 @@ function all(memory) {
   return [
     h('h1', {}, 'Topics'), stale(memory),
     h('p', { class: 'bar' }, filter(memory, 'Find a topic or a reader'), h('span', { class: 'quiet' }, `${shown.length} of ${found.length}, ${count(found.reduce((sum, each) => sum + each.partitions, 0))} partitions`)),
-    table(['Topic', '#Partitions', '#Records', '#Rate', 'Kept', 'Readers and their lag', 'Records'], shown.map((each) => ({
+    table(['Topic', '#Partitions', '#Records', '#Size', '#Rate', 'Kept', 'Readers and their lag', 'Records'], shown.map((each) => ({
       key: each.topic,
       cells: [
         [link(['topics', each.topic], { class: 'name' }, each.topic), each.is && h('small', {}, each.is)],
-        count(each.partitions), count(each.records), each.rate === null ? '–' : rate(each.rate),
-        [each.kept, each.compacted && h('small', {}, 'compacted')], readers(each), link(['tail', each.topic], { 'aria-label': `Records of ${each.topic}` }, 'look'),
+        count(each.partitions), count(each.records), bytes(each.bytes), each.rate === null ? '–' : rate(each.rate),
+        [each.kept, each.kept_bytes && h('small', {}, `${bytes(each.kept_bytes)} a partition`), each.compacted && h('small', {}, 'compacted')], readers(each), link(['tail', each.topic], { 'aria-label': `Records of ${each.topic}` }, 'look'),
       ],
     })), { label: 'Topics', empty: 'No topic has this in its name.' }),
   ];
@@ -43,12 +43,12 @@ function one(name, memory) {
   const lags = rows.map((each) => Math.max(0, ...Object.values(each.lags)));
   return [
     h('h1', {}, topic.topic), stale(memory),
-    h('p', { class: 'quiet' }, [topic.is, `${count(topic.partitions)} partitions`, `${count(topic.replication)} replicas`, `${count(topic.records)} records held`, topic.rate === null ? null : rate(topic.rate), topic.kept === 'for ever' ? 'kept for ever' : `kept ${topic.kept}`, topic.compacted && 'compacted'].filter(Boolean).join(' · ')),
+    h('p', { class: 'quiet' }, [topic.is, `${count(topic.partitions)} partitions`, `${count(topic.replication)} replicas`, `${count(topic.records)} records held`, topic.bytes === null ? null : `${bytes(topic.bytes)} on disk`, topic.rate === null ? null : rate(topic.rate), topic.kept === 'for ever' ? 'kept for ever' : `kept ${topic.kept}`, topic.compacted && 'compacted'].filter(Boolean).join(' · ')),
     h('p', {}, link(['tail', topic.topic], { class: 'button' }, 'Look at its records')),
     h('h2', {}, 'Partitions'),
     heat('records held', rows.map((each) => each.records), rows),
     lags.some(Boolean) && heat('lag of the reader that is furthest behind', lags, rows),
-    table(['Partition', '#First', '#Next', '#Held', '#Rate', '#Worst lag'], rows.map((each, place) => ({ key: String(each.partition), cells: [link(['tail', topic.topic, String(each.partition)], {}, String(each.partition)), count(each.first), count(each.next), count(each.records), each.rate === null ? '–' : rate(each.rate), count(lags[place])] })), { label: 'Partitions' }),
+    table(['Partition', '#First', '#Next', '#Held', '#Size', '#Rate', '#Worst lag'], rows.map((each, place) => ({ key: String(each.partition), cells: [link(['tail', topic.topic, String(each.partition)], {}, String(each.partition)), count(each.first), count(each.next), count(each.records), bytes(each.bytes), each.rate === null ? '–' : rate(each.rate), count(lags[place])] })), { label: 'Partitions' }),
     h('h2', {}, 'Readers'),
     table(['Group', 'State', '#Lag', '#Worst partition'], topic.readers.map((each) => ({ key: each.group, cells: [link(['groups', each.group], {}, each.group), each.state, count(each.lag), count(each.worst)] })), { label: 'Readers', empty: 'No group has committed an offset here. Pipelines keep theirs in checkpoints.' }),
     h('h2', {}, 'Schema'), schema(topic.schemas),

@@ -1,0 +1,1 @@
+"""What the console does where it may write, for those who have its key."""
