@@ -1,13 +1,16 @@
-"""The console tells of models what is on the log, and each version when it is published."""
+"""The console tells whether the log answers, and of models what is on it."""
 
 import threading
+import time
 
+import psutil
 import pytest
 
 from penstock import App, record
 from penstock.backbone.declare import declare_application
 from penstock.backbone.log.producer import Producer
 from penstock.cli.console.asking.models import ModelNews, ModelViews
+from penstock.cli.console.contact import LogContact
 from penstock.cli.console.log import LogWatcher
 from penstock.cli.console.reach import Reach
 from penstock.core.records.codec import JsonCodec
@@ -72,3 +75,32 @@ def test_versions_are_told_with_their_figures_and_a_new_one_at_once(kafka, topic
             number += 1
     assert told[0].startswith("model heat: version ")
     assert told[0].endswith(")")
+
+
+def test_a_log_that_hangs_is_away_since_then_until_it_answers_again(mortal_broker):
+    told = []
+    watcher = LogWatcher(lambda: mortal_broker.connection)
+    brokers = [psutil.Process(pid) for pid in mortal_broker.pids]
+
+    def until(condition):
+        deadline = time.monotonic() + 60
+        while not condition():
+            assert time.monotonic() < deadline, told
+            threading.Event().wait(0.05)
+
+    with LogContact(watcher, told.append) as contact:
+        until(lambda: contact.answers)
+        assert contact.away() is None
+        for each in brokers:
+            each.suspend()
+        try:
+            until(contact.away)
+            assert contact.away().seconds >= 4
+            assert "penstock doctor" in contact.away().do
+            until(lambda: told)
+        finally:
+            for each in brokers:
+                each.resume()
+        until(lambda: contact.away() is None and len(told) > 1)
+    assert told[0] == "the log does not answer"
+    assert told[1].startswith("the log answers again, after ")

@@ -99,6 +99,8 @@ def test_it_says_when_it_is_cut_off_and_survives_a_restart_of_the_run(page, plan
     before = plant.address
     plant.stop()
     page.wait_text("cut off since", ".wire")
+    page.wait_text("The run does not answer", "main")
+    page.wait_text("start it again", "main")
     plant.start()
     assert plant.address == before
     page.wait("document.querySelector('.wire').textContent === 'live'")

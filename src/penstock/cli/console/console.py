@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +16,7 @@ from penstock.cli.console.asking.models import ModelNews, ModelViews, model_tabl
 from penstock.cli.console.asking.queries import Answers
 from penstock.cli.console.asking.states import States
 from penstock.cli.console.asking.windows import WindowViews
+from penstock.cli.console.contact import LogContact
 from penstock.cli.console.doing.giving import GivingBack
 from penstock.cli.console.doing.producing import Producing
 from penstock.cli.console.letters import Letters
@@ -63,7 +65,8 @@ class ConsolePage(AbstractContextManager["ConsolePage"]):
         key: str = "",
     ) -> None:
         graph, log = reach.graph, reach.log
-        self._recorder = Recorder(look)
+        self._contact = LogContact(log, self.tell)
+        self._recorder = Recorder(lambda: replace(look(), away=self._contact.away()))
         self._graph = graph
         self._log = log
         self._tail = Tail(log, graph)
@@ -93,6 +96,7 @@ class ConsolePage(AbstractContextManager["ConsolePage"]):
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
+        self._stack.enter_context(self._contact)
         self._stack.enter_context(self._recorder)
         self._stack.enter_context(self._model_news)
         return self

@@ -97,6 +97,11 @@ class LogWatcher:
         self.history = History()
 
     @property
+    def is_own(self) -> bool:
+        """Whether Penstock itself keeps the broker alive."""
+        return self._directory is not None
+
+    @property
     def connection(self) -> "Connection":
         """The connection; TransientError while there is none."""
         if (found := self._connection()) is None:

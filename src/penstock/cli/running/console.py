@@ -3,6 +3,7 @@
 import argparse
 import os
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from penstock.cli.arguments import add_app, command
@@ -13,6 +14,7 @@ from penstock.cli.console.reach import Reach, broker_directory, console_link, ne
 from penstock.cli.session import Session
 from penstock.cli.status.overview import look
 from penstock.cli.status.page import StatusPage
+from penstock.cli.status.remote import ask_runs, read_run_address
 from penstock.cli.stopping import stop_on_signals
 from penstock.core.graph.graph import Graph
 from penstock.core.status.status import RunStatus
@@ -26,6 +28,15 @@ __all__ = ["register"]
 def register(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     add_app(parser)
+    parser.add_argument(
+        "--run",
+        dest="addresses",
+        action="append",
+        type=read_run_address,
+        default=[],
+        metavar="URL",
+        help="also show the run whose status page is at this address; may be given several times",
+    )
     command(parser, _console)
 
 
@@ -36,12 +47,7 @@ def _console(session: Session) -> int:
     kept = session.places.home / "console" / "console.port"
 
     def seen() -> Look:
-        at, found = time.time(), look(registry).of(graph.app)
-        silent = [
-            f"penstock {each.entry.command} (process {each.entry.pid}) does not answer: {each.why}"
-            for each in found.unanswered
-        ]
-        return Look(at, found.runs, keyed(found.runs, several=True), silent=silent)
+        return _seen(graph.app, registry, session.arguments.addresses)
 
     def status() -> RunStatus:
         runs = look(registry).of(graph.app).runs
@@ -86,3 +92,24 @@ def _console(session: Session) -> int:
             session.terminal.note(f"the console of {graph.app} is on {link}")
             stop.event.wait()
         return stop.exit_code
+
+
+def _seen(app: str, registry: Registry, addresses: Sequence[str]) -> Look:
+    """Return what runs of an application here, and at the addresses of other machines."""
+    at, found = time.time(), look(registry).of(app)
+    others = ask_runs(addresses)
+    far = {name: run for name, run in others.items() if isinstance(run, RunStatus)}
+    silent = [
+        f"penstock {each.entry.command} (process {each.entry.pid}) does not answer: {each.why}"
+        for each in found.unanswered
+    ] + [
+        f"the run at {name} does not answer: {why}"
+        for name, why in others.items()
+        if isinstance(why, str)
+    ]
+    parts = keyed(found.runs, several=True)
+    for name, run in far.items():
+        # Processes of several machines may have the same number.
+        place = name.partition("://")[2]
+        parts |= {f"{part.key}@{place}": part for part in run.parts}
+    return Look(at, [*found.runs, *far.values()], parts, silent=silent)

@@ -14,8 +14,8 @@ const SHAPES = {
   letter: 'M.5 2h11v8.5H.5ZM1.8 3.2 6 6.6l4.2-3.4Z',
   arrow: 'M2 1.2 11 6 2 10.8Z',
 };
-const GLYPHS = { running: 'dot', degraded: 'triangle', restarting: 'square', failed: 'square', silent: 'triangle', behind: 'triangle' };
-const MOODS = { running: 'good', degraded: 'warn', behind: 'warn', silent: 'bad', restarting: 'bad', failed: 'bad' };
+const GLYPHS = { running: 'dot', degraded: 'triangle', restarting: 'square', failed: 'square', silent: 'triangle', behind: 'triangle', letters: 'letter' };
+const MOODS = { running: 'good', degraded: 'warn', behind: 'warn', letters: 'warn', silent: 'bad', restarting: 'bad', failed: 'bad' };
 const MARKS = { well: ['dot', 'good'], unwell: ['triangle', 'warn'], died: ['square', 'bad'], letters: ['letter', 'warn'], moved: ['arrow', 'idle'], run: ['arrow', 'idle'] };
 
 export const mark = (shape, tone) => h('svg', { class: `glyph ${tone}`, viewBox: '0 0 12 12', width: 11, height: 11, 'aria-hidden': 'true' }, h('path', { d: SHAPES[shape], 'fill-rule': 'evenodd' }));

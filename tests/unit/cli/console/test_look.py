@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from penstock.cli.console.look import Look, keyed, look_document, measured
+from penstock.cli.console.troubles import Away
 from penstock.core.status.history import EVERY_SECONDS, History, Series
 from penstock.core.status.report import Counts
 from penstock.core.status.status import PartStatus, RunStatus
@@ -119,3 +120,52 @@ def test_the_history_has_the_numbers_of_each_part_and_of_all():
     assert found[Series("count#7", "latency")] == 0.5
     assert found[Series("", "in")] == 2.0
     assert found[Series("count#7", "lag")] == 5
+
+
+def test_a_log_that_is_away_is_told_first_and_parts_that_wait_for_it_need_nothing():
+    waits = part("count", state="degraded", reason="no contact with Kafka")
+    died = part("split", state="failed", reason="no table")
+    away = Away(seconds=75.0, why="no broker at x:9092", do="wait: it is started again")
+    found = document(waits, died, part("join"), away=away)
+    assert (found["well"], found["mood"], found["summary"]) == (
+        False,
+        "bad",
+        "the log does not answer",
+    )
+    first, *others = found["troubles"]
+    assert (first["what"], first["since_seconds"]) == ("the log does not answer", 75.0)
+    assert (first["why"], first["do"]) == (away.why, away.do)
+    assert [each["do"].partition(":")[0] for each in others] == [
+        "its log says why; mend that, and start the run again. Nothing is lost",
+        "nothing for this part",
+    ]
+
+
+def letters_of(count, *, rate=10.0, before=0, at=61.0):
+    """Return the troubles of a part that made letters between two looks, a minute apart."""
+    history = History()
+    earlier = part("watch", rate_in=rate, counts=Counts(received=9, dead_lettered=before))
+    for second in range(1, 61, int(EVERY_SECONDS)):
+        run = RunStatus(app="plant", command="dev", pid=7, started_at=AT, parts=(earlier,))
+        history.take(float(second), measured(Look(second, [run], keyed([run], several=False))))
+    now = part(
+        "watch",
+        rate_in=rate,
+        counts=Counts(received=99, dead_lettered=before + count),
+        detail={"last dead letter": "words[0]@7: too hot"},
+    )
+    return document(now, history=history)["troubles"]
+
+
+def test_a_part_that_gives_up_much_of_what_comes_is_trouble_and_says_why_and_what_to_do():
+    (trouble,) = letters_of(300)
+    assert trouble["what"] == "watch gives up 50% of its records"
+    assert "300 dead letters in 1m00s, the last one: words[0]@7: too hot" in trouble["why"]
+    assert "give them back" in trouble["do"]
+    (all_of_it,) = letters_of(50, rate=0.0)
+    assert all_of_it["what"] == "watch gives up 100% of its records"
+
+
+@pytest.mark.parametrize(("count", "rate"), [(0, 10.0), (2, 0.0), (20, 10.0)])
+def test_few_dead_letters_are_no_trouble(count, rate):
+    assert letters_of(count, rate=rate, before=1000) == []

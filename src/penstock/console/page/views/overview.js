@@ -8,12 +8,14 @@ import { badge, glyph, happenings, lagLine, partLink, rateLine } from '../parts.
 
 const SHOWN = 60;
 const PARTS = 300;
+const AWAY_MS = 5000;
 
 export function overview() {
   const { now } = state;
   if (!now) return [h('p', { class: 'quiet' }, 'Waiting for the run…')];
   return [
     h('h1', { class: 'unseen' }, 'Overview'),
+    state.cut && Date.now() - state.cut > AWAY_MS && away(now),
     verdict(now),
     h('section', { class: 'tiles', 'aria-label': 'Numbers' }, tiles(now)),
     h('section', {}, h('h2', {}, 'Parts'), parts(now)),
@@ -21,18 +23,27 @@ export function overview() {
   ];
 }
 
+// The run itself may be what is wrong: then nobody tells the page.
+function away(now) {
+  const runs = now.runs.map((each) => `penstock ${each.command} (process ${each.pid})`).join(', ');
+  return h('section', { key: 'away', class: 'verdict-box bad', role: 'alert' },
+    h('p', { class: 'big' }, glyph('silent'), 'The run does not answer'),
+    h('p', {}, `Nothing has been heard of it for ${span((Date.now() - state.cut) / 1000)}. What stands below is how it was then.`),
+    h('p', { class: 'do' }, h('span', { class: 'label' }, 'What to do: '), `see whether ${runs || 'it'} still lives; if not, start it again. It goes on where it was: what is on the log is kept.`));
+}
+
 function verdict(now) {
   if (!now.troubles.length) {
     return h('section', { key: 'well', class: `verdict-box ${now.mood}` }, h('p', { class: 'big' }, glyph(now.well ? 'running' : ''), capital(now.summary)), h('p', { class: 'quiet' }, lost(now), now.broker && ` · ${now.broker}`));
   }
   return h('section', { key: 'unwell', class: 'verdict-box bad' },
-    h('p', { class: 'big' }, glyph('degraded'), capital(now.well ? 'something falls behind' : now.summary)),
+    h('p', { class: 'big' }, glyph('degraded'), capital(now.well ? 'not all goes as it should' : now.summary)),
     h('ul', { class: 'troubles' }, now.troubles.slice(0, 20).map((each) =>
       h('li', { key: `${each.key} ${each.state}` },
         h('p', {}, glyph(each.state), h('strong', {}, each.key ? link(['part', each.key], {}, each.what) : each.what),
           each.since_seconds === null ? '' : h('span', { class: 'since' }, `for ${span(each.since_seconds)}`)),
         each.why && h('p', { class: 'why' }, each.why),
-        h('p', { class: 'do' }, h('span', { class: 'label' }, 'What to do: '), each.do, ' ', each.process && state.about?.logs && link(['log', each.process], {}, 'Open its log'))))),
+        h('p', { class: 'do' }, h('span', { class: 'label' }, 'What to do: '), each.do, ' ', each.process && state.about?.logs && link(['log', each.process], {}, 'Open its log'), each.state === 'letters' && link(['dead-letters'], {}, 'Open the dead letters'))))),
     h('p', { class: 'quiet' }, lost(now), now.broker && ` · ${now.broker}`));
 }
 
