@@ -211,6 +211,9 @@ def test_connectors_are_shown_with_their_rates_and_where_they_are(page, plant):
     page.press("9")
     page.wait_text("lines of readings.jsonl", "main table")
     page.wait("document.querySelectorAll('main td svg.spark').length === 1")
+    page.wait(
+        "Number(document.querySelector('main td small b')?.innerText.match(/[0-9]+/)?.[0]) > 0"
+    )
     assert page.evaluate(CONTRAST) == []
     assert "Live queries" not in page.text("nav")
     picture(page, "console-connectors")

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from penstock import __version__
 from penstock.cli.console.answers import Document, answering, telling, watching
+from penstock.cli.console.asking.connectors import Positions
 from penstock.cli.console.asking.livequeries import Tries
 from penstock.cli.console.asking.models import ModelNews, ModelViews, model_tables
 from penstock.cli.console.asking.queries import Answers
@@ -75,6 +76,7 @@ class ConsolePage(AbstractContextManager["ConsolePage"]):
         self._windows = WindowViews(reach)
         self._tries = Tries(reach, self._recorder.total)
         self._models = ModelViews(reach)
+        self._positions = Positions(reach)
         self._model_news = ModelNews(reach, self.tell)
         self._giving = GivingBack(reach, self.tell)
         self._producing = Producing(reach, self.tell)
@@ -136,7 +138,8 @@ class ConsolePage(AbstractContextManager["ConsolePage"]):
             "settings": lambda _: settings_document(self._settings()),
         }
         watched = self._log_documents() | {
-            "parts/{key}": lambda asked: recorder.metrics(asked.path["key"])
+            "connectors": self._positions.document,
+            "parts/{key}": lambda asked: recorder.metrics(asked.path["key"]),
         }
         return Offers(
             questions={
