@@ -97,6 +97,7 @@ def test_a_log_that_hangs_is_away_since_then_until_it_answers_again(mortal_broke
             until(contact.away)
             assert contact.away().seconds >= 4
             assert "penstock doctor" in contact.away().do
+            assert not watcher.is_own
             until(lambda: told)
         finally:
             for each in brokers:

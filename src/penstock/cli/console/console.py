@@ -67,7 +67,7 @@ class ConsolePage(AbstractContextManager["ConsolePage"]):
     ) -> None:
         graph, log = reach.graph, reach.log
         self._contact = LogContact(log, self.tell)
-        self._recorder = Recorder(lambda: replace(look(), away=self._contact.away()))
+        self._recorder = Recorder(lambda: self._looked(look()))
         self._graph = graph
         self._log = log
         self._tail = Tail(log, graph)
@@ -167,6 +167,11 @@ class ConsolePage(AbstractContextManager["ConsolePage"]):
             key=self._key,
             files=PAGE,
         )
+
+    def _looked(self, found: Look) -> Look:
+        """Return a look with what is known of the log; what the broker's keeper says is of less."""
+        away = self._contact.away(is_down="down" in found.broker)
+        return replace(found, away=away, broker="" if away else found.broker)
 
     def _told_about(self) -> dict[str, Any]:
         return self._about | {"has": has_views(self._graph())}

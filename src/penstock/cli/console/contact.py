@@ -21,7 +21,11 @@ _ANSWER = timedelta(seconds=3)
 _PATIENCE_SECONDS = 4.0
 """A log that has not answered for so long is away."""
 _KEPT = "what is on it is kept, and all parts go on where they were"
-_OWN = f"wait: its broker is started again by itself. If it stays away: penstock doctor; {_KEPT}"
+_DOWN = f"wait: its broker is started again by itself. If it stays away: penstock doctor; {_KEPT}"
+_HANGS = (
+    "see what keeps the machine busy: the process of its broker lives, but does not answer."
+    f" If it stays so, kill that process: it is started again by itself; {_KEPT}"
+)
 _OTHER = f"see its brokers, and the network to them: penstock doctor. Nothing else helps; {_KEPT}"
 
 
@@ -49,14 +53,17 @@ class LogContact:
         """Whether the log has ever answered."""
         return self._answered_at is not None
 
-    def away(self) -> Away | None:
-        """Return since when the log does not answer; None: it does, or it has never been there."""
+    def away(self, *, is_down: bool = False) -> Away | None:
+        """Return since when the log does not answer; None: it does, or it has never been there.
+
+        ``is_down``: the process of the embedded broker is known to have ended.
+        """
         if self._answered_at is None:
             return None
         seconds = time.monotonic() - self._answered_at
         if seconds < _PATIENCE_SECONDS:
             return None
-        do = _OWN if self._log.is_own else _OTHER
+        do = _OTHER if not self._log.is_own else _DOWN if is_down else _HANGS
         return Away(seconds=seconds, why=self._why or "it does not answer", do=do)
 
     def _run(self) -> None:
