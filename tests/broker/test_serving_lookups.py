@@ -149,6 +149,8 @@ def test_rows_of_a_table_are_found_by_key_and_by_range(shop):
         ("{values}?limit=1e9", 400, "query.value"),
         ("{values}/a?at_least=x", 400, "query.value"),
         ("{values}/a?max_stale=soon", 400, "query.value"),
+        ("{values}/a?at_least=elsewhere:0:1", 400, "query.value"),
+        ("{rows}?at_least={words}:0:1", 400, "query.value"),
         (
             "{values}/w001?at_least={words}:0:99999999,{words}:1:99999999,{words}:2:99999999&wait=50ms",
             503,

@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 import uvicorn
 
@@ -87,6 +88,26 @@ def test_a_head_that_is_too_large_is_refused(port):
         for _ in range(64):
             connection.sendall(b"x" * HEAD_BYTES)
         assert b" 431 " in rest(connection)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 a TLS hello\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        "GET /größe HTTP/1.1\r\nHost: localhost\r\n\r\n".encode(),
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX: \x00\r\n\r\n",
+    ],
+)
+def test_what_is_no_request_is_refused_with_a_problem_document(port, sent):
+    with connected(port) as connection:
+        connection.sendall(sent)
+        head, _, body = rest(connection).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"Content-Type: application/problem+json" in head
+    assert msgspec.json.decode(body)["code"] == "request.not-http"
 
 
 def test_a_client_that_does_not_read_is_cut_off(port):

@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -29,6 +29,13 @@ class Freshness:
     at_least: Positions
     wait_seconds: float
     max_stale_seconds: float | None
+
+    def require_topics(self, known: Collection[str]) -> None:
+        """Refuse to wait for offsets of topics that the answer has no positions of."""
+        for topic in self.at_least:
+            if topic not in known:
+                text = f"the answer has no positions of {topic!r}"
+                raise _wrong("at_least", text, ", ".join(sorted(known)))
 
     def require(self, stale_seconds: float | None) -> None:
         """Raise a Problem ``answer.stale`` where an answer is too old, or may be."""

@@ -1,6 +1,7 @@
 """Bodies of requests: bounded in size, in lines, and in the time that a client may be silent."""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator
 from http import HTTPStatus
 
@@ -8,13 +9,16 @@ from starlette.requests import ClientDisconnect, Request
 
 from penstock.serving.http.problems import Problem
 
-__all__ = ["JSON", "NDJSON", "Bodies", "Line", "content_type"]
+__all__ = ["JSON", "NDJSON", "Bodies", "Line", "content_type", "single_header"]
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
 
 _DRAINED_BYTES = 32 << 20
 """A body that is too large is read to its end, and thrown away, unless it is larger than this."""
+
+_CHARSET = re.compile(r"charset\s*=\s*\"?([^\s;\"]*)")
+_UTF_8 = frozenset({"utf-8", "utf8", "us-ascii"})
 
 Line = tuple[int, bytes | None]
 """The number of a line, from 1, and what it holds; None: it is too long."""
@@ -25,8 +29,18 @@ def content_type(request: Request) -> str:
 
     A page of a stranger cannot send these from a browser without being asked for its origin.
     """
-    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind, _, more = (single_header(request, "content-type") or "").partition(";")
+    given = kind.strip().lower()
     if given in (JSON, NDJSON):
+        encoding = (single_header(request, "content-encoding") or "identity").strip().lower()
+        charset = _CHARSET.search(more.lower())
+        if encoding != "identity" or (charset is not None and charset[1] not in _UTF_8):
+            raise Problem(
+                HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+                "body.encoding",
+                f"the body is encoded: {encoding if charset is None else charset[1]}",
+                allowed="UTF-8, as it is, without a Content-Encoding",
+            )
         return given
     raise Problem(
         HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
@@ -34,6 +48,19 @@ def content_type(request: Request) -> str:
         f"the body is {given or 'of no type'}",
         allowed=f"{JSON} or {NDJSON}",
     )
+
+
+def single_header(request: Request, name: str) -> str | None:
+    """Return a header; None: it is not there. Problem ``header.several``: nobody knows which."""
+    found = request.headers.getlist(name)
+    if len(found) > 1:
+        raise Problem(
+            HTTPStatus.BAD_REQUEST,
+            "header.several",
+            f"the request has {len(found)} headers {name}",
+            allowed="one",
+        )
+    return found[0] if found else None
 
 
 class Bodies:

@@ -6,23 +6,42 @@ is bounded: whoever is slow, silent or many costs a bounded amount of memory for
 
 import asyncio
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, ClassVar
 
+import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from penstock.serving.http.problems import CONTENT_TYPE, Problem
 
 __all__ = ["HEAD_BYTES", "BoundedProtocol", "ConnectionLimits", "bounded_protocol"]
 
 HEAD_BYTES = 32 << 10
 """A request line with its headers."""
 
-_FULL = (
-    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n"
-    b"Connection: close\r\n\r\n"
+
+def _refusal(status: HTTPStatus, code: str, detail: str, head: str = "") -> bytes:
+    """Return an answer to what never becomes a request, as a problem document."""
+    body = msgspec.json.encode(Problem(status, code, detail).document())
+    lines = (
+        f"HTTP/1.1 {status.value} {status.phrase}\r\n{head}Content-Type: {CONTENT_TYPE}\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    return lines.encode() + body
+
+
+_FULL = _refusal(
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    "connections.too-many",
+    "too many connections are open",
+    "Retry-After: 1\r\n",
 )
-_TOO_LARGE = (
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Length: 0\r\n"
-    b"Connection: close\r\n\r\n"
+_TOO_LARGE = _refusal(
+    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+    "head.too-large",
+    f"the request line and the headers have more than {HEAD_BYTES} bytes",
 )
+_NOT_HTTP = _refusal(HTTPStatus.BAD_REQUEST, "request.not-http", "this is no HTTP/1.1 request")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +91,11 @@ class BoundedProtocol(HttpToolsProtocol):
         super().data_received(data)
         if self._in_head:
             self._head_bytes += len(data)
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what cannot be read as HTTP; nothing more of this connection is read."""
+        del msg
+        self._refuse(_NOT_HTTP)
 
     def on_message_begin(self) -> None:
         """Begin the head of a request."""

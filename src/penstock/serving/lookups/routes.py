@@ -68,6 +68,7 @@ class LookupRoutes:
         """Answer with the row of a key."""
         table, view = self._table(request)
         fresh = read_freshness(request, self._settings)
+        fresh.require_topics({table.topic.name})
         key = _key(request)
         await self._reach(table, view, fresh)
         about = self._about_view(table, view)  # before the row, which may be newer
@@ -81,6 +82,7 @@ class LookupRoutes:
         """Answer with the rows of a range of keys."""
         table, view = self._table(request)
         fresh = read_freshness(request, self._settings)
+        fresh.require_topics({table.topic.name})
         asked = read_range(request, self._settings)
         await self._reach(table, view, fresh)
         about = self._about_view(table, view)
@@ -119,6 +121,7 @@ class LookupRoutes:
         """Answer with the value of a key."""
         service, state = self._state(request)
         fresh = read_freshness(request, self._settings)
+        fresh.require_topics({data.topic.name for data in service.reads})
         key = _key(request)
         task = await self._owners.task_of(service, key)
         found = await self._owners.ask(
@@ -144,6 +147,7 @@ class LookupRoutes:
         """Answer with the values of a range of keys, of all tasks."""
         service, state = self._state(request)
         fresh = read_freshness(request, self._settings)
+        fresh.require_topics({data.topic.name for data in service.reads})
         asked = read_range(request, self._settings)
         tasks = await self._owners.tasks(service)
         several = await asyncio.gather(

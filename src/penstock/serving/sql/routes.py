@@ -120,15 +120,7 @@ class SqlRoutes:
         """Refuse to wait for offsets that no relation of the query will ever have."""
         relations = self._queries.relations
         known = {topic for reading in plan.readings for topic in relations[reading.name].topics}
-        for topic in fresh.at_least:
-            if topic not in known:
-                raise Problem(
-                    HTTPStatus.BAD_REQUEST,
-                    "query.value",
-                    f"at_least: the answer has no positions of {topic!r}",
-                    path="at_least",
-                    allowed=", ".join(sorted(known)),
-                )
+        fresh.require_topics(known)
 
 
 async def _unless_gone(request: Request, queries: Queries, asked: Asked) -> Found:

@@ -5,6 +5,7 @@ from http import HTTPStatus
 import msgspec
 from starlette.requests import Request
 
+from penstock.serving.http.bodies import single_header
 from penstock.serving.http.guard import caller_of
 from penstock.serving.http.problems import Problem
 
@@ -38,5 +39,5 @@ class IdempotencyKey:
 
 def idempotency_key(request: Request) -> IdempotencyKey | None:
     """Return the key of a request; None: it has none."""
-    text = request.headers.get(IDEMPOTENCY_KEY)
+    text = single_header(request, IDEMPOTENCY_KEY)
     return None if text is None else IdempotencyKey(text, caller_of(request.scope).name)
