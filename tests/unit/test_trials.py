@@ -1,10 +1,11 @@
 """The trials of connectors find what is wrong with one."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import pytest
 
-from penstock import record
+from penstock import App, record
 from penstock.connectors import BatchLimits, Item, Row
 from penstock.errors import TransientError
 from penstock.testing import try_sink, try_source
@@ -127,3 +128,63 @@ def test_a_sink_that_keeps_its_word_passes():
 def test_each_fault_of_a_sink_is_found(fault):
     with pytest.raises(AssertionError):
         tried(Outside(fault))
+
+
+class Bare:
+    """Something that is no connector yet."""
+
+    interactive = False
+
+    def describe(self) -> str:
+        return "nothing"
+
+    def open(self, *_) -> "Bare":
+        return self
+
+
+def test_what_a_connector_lacks_is_named_before_it_is_used():
+    with pytest.raises(AssertionError, match="Bare has no grows, splits"):
+        try_source(Bare())
+    with pytest.raises(AssertionError, match="object has no describe, interactive, open"):
+        try_source(object())
+    with pytest.raises(AssertionError, match="Bare has no delivery, limits"):
+        try_sink(Bare(), [], outside=list, clear=list)
+    given = Numbers({"a": 3})
+    given.open = lambda *_: Bare()
+    with pytest.raises(AssertionError, match="Bare has no read, ended, position_after, close"):
+        try_source(given)
+
+
+def test_what_is_no_item_and_what_is_no_json_is_told():
+    class Texts(Reading):
+        def read(self):
+            return ["text"]
+
+    given = Numbers({"a": 3})
+    given.open = lambda *_: Texts(given, 3, 0)
+    with pytest.raises(AssertionError, match="a str, which is no Item"):
+        try_source(given)
+
+    class Objects(Reading):
+        def position_after(self, _):
+            return object()
+
+    given.open = lambda *_: Objects(given, 3, 0)
+    with pytest.raises(AssertionError, match="is no JSON"):
+        try_source(given)
+
+
+def test_a_source_that_only_attaches_is_positioned():
+    class Attaching:
+        interactive = False
+
+        def describe(self) -> str:
+            return "numbers"
+
+        def attach(self):
+            return nullcontext(Numbers({"a": 20}))
+
+    assert try_source(Attaching())["a"] == list(range(20))
+    app = App("shop")
+    source = app.source("in", Attaching(), into=app.stream("kept", Number))
+    assert source.positioned

@@ -72,6 +72,8 @@ def try_source(
         ...     try_source(text_file(path))
         {'': [b'one', b'two', b'three']}
     """
+    opens = "attach" if hasattr(connector, "attach") else "open"
+    _has(connector, "describe", "interactive", opens, what="a positioned source")
     first = _SourceRun(connector, items, random.Random(0), deaths=0, disturb=None).contents()  # noqa: S311
     for seed in range(1, runs + 1):
         chance = random.Random(seed)  # noqa: S311 - which step is random, and repeatable
@@ -119,13 +121,16 @@ class _SourceRun:
 
     def _read(self, connector: PositionedConnector, until: float) -> bool:
         """Read until the end, or until it dies; return whether that was the end."""
+        _has(connector, "grows", "splits", "open", what="what is read")
         names = list(connector.splits())
         _require(len(set(names)) == len(names), f"a split is named twice: {names}")
         _require(all(isinstance(name, str) for name in names), "the name of a split is no text")
         open_now: dict[str, Reading[Any]] = {}
         try:
             for name in names:
-                open_now[name] = connector.open(name, self._positions.get(name))
+                reading = connector.open(name, self._positions.get(name))
+                _has(reading, "read", "ended", "position_after", "close", what="what open returns")
+                open_now[name] = reading
             while not self._whole(names):
                 _require(time.monotonic() < until, f"it did not end in {_PATIENCE_SECONDS:g} s")
                 for name, reading in open_now.items():
@@ -145,6 +150,8 @@ class _SourceRun:
         """Take what a split has; return whether the process died."""
         given: Sequence[Item] = reading.read()
         _require(len(given) <= _MOST_ITEMS, f"read gave {len(given)} items at once")
+        for item in given:
+            _require(isinstance(item, Item), f"read gave a {type(item).__name__}, which is no Item")
         if not given:
             if isinstance(reading, Moving) and (moved := reading.moved()) is not None:
                 self._positions[name] = _as_json(moved)
@@ -205,6 +212,7 @@ def try_sink(
         ...     path = Path(directory)
         ...     try_sink(json_files(path), some, outside=lines, clear=clear)
     """
+    _has(connector, "describe", "delivery", "limits", "open", what="a sink")
     app = App("trial")
     sink = app.sink("trial", connector, reads=app.stream("trials", type(records[0])))
     half, exactly = len(records) // 2, sink.delivery == "exactly_once"
@@ -270,6 +278,7 @@ class _SinkRun:
             except TransientError:
                 time.sleep(_PAUSE_SECONDS)
                 continue
+            _has(writer, "positions", "write", "close", what="what open returns")
             try:
                 if self._write_on(writer):
                     return
@@ -311,9 +320,19 @@ class _SinkRun:
 def _as_json(position: Any) -> Any:
     """Return a position as it comes back from the log."""
     _require(position is not None, "a position is None")
-    again = json.loads(json.dumps(position))
+    try:
+        again = json.loads(json.dumps(position))
+    except (TypeError, ValueError) as error:
+        raise AssertionError(f"the position {position!r} is no JSON: {error}") from error
     _require(again == position, f"the position {position!r} comes back as {again!r}")
     return again
+
+
+def _has(given: Any, *names: str, what: str) -> None:
+    """Require that an object has what is asked of it before it is used."""
+    missing = [name for name in names if not hasattr(given, name)]
+    kind = type(given).__name__
+    _require(not missing, f"{what} has {', '.join(names)}; {kind} has no {', '.join(missing)}")
 
 
 def _same(found: Sequence[Any], expected: Sequence[Any], what: str) -> None:

@@ -83,7 +83,7 @@ class DeclaresParts:
         given: Any = connector
         if not callable(getattr(given, "describe", None)):
             hint = 'penstock.connectors has them: text_file("lines.txt"), for example'
-            options.wrong("connector", f"{given!r} is not a connector", hint)
+            options.wrong("connector", f"{given!r} is not a connector: no describe()", hint)
         self._declared.problems += getattr(given, "problems", ())
         if parse is not None:
             options.function("parse", parse)
@@ -115,7 +115,7 @@ class DeclaresParts:
         given: Any = connector
         if not callable(getattr(given, "describe", None)):
             hint = 'penstock.connectors has them: json_files("out"), for example'
-            options.wrong("connector", f"{given!r} is not a connector", hint)
+            options.wrong("connector", f"{given!r} is not a connector: no describe()", hint)
         self._declared.problems += getattr(given, "problems", ())
         sink = Sink(name=name, connector=connector, reads=reads, place=place)
         data: Any = reads

@@ -166,7 +166,7 @@ class Source(Part):
     @property
     def positioned(self) -> bool:
         """Whether it can be read again from a position, which it needs a topic for."""
-        return callable(getattr(self.connector, "open", None))
+        return any(callable(getattr(self.connector, name, None)) for name in ("open", "attach"))
 
     @property
     def delivery(self) -> Delivery:
