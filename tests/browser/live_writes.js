@@ -60,5 +60,12 @@ async () => {
   copy.take({ type: 'ready', number: 0, token: 'a' });
   for (let at = 0; at < 1000; at += 1) copy.take({ type: 'changes', after: at, number: at + 1, token: 'b', events: [{ what: 'changeIndex', index: (at * 7) % 1000, document: { _id: at, seen: true } }] });
   found.thousand = [copy.documents.length, copy.documents.filter((each) => each.seen).length, new Set(copy.keys).size];
+
+  // A page that was offline for long: a thousand moves among a thousand documents.
+  const { overlaid } = await import('/client/overlay.js');
+  const documents = Array.from({ length: 1000 }, (_, at) => ({ _id: `d${at}`, rank: at }));
+  const effects = documents.map((_, at) => ({ id: `d${(at * 7) % 1000}`, set: { rank: ((at * 13) % 1000) + 0.5 } }));
+  const moved = overlaid(documents, effects, { filter: {}, sort: [['rank', 1]] }, { ordered: true, lookup: () => undefined });
+  found.moved = [new Set(moved.map((each) => each._id)).size, moved.every((each, at) => !at || moved[at - 1].rank <= each.rank), documents[0].rank];
   return found;
 }

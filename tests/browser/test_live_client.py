@@ -115,6 +115,7 @@ def test_writes_are_shown_at_once_and_taken_back_where_they_are_refused(page, sc
     ]
     assert (found["full"], found["kept"], found["left"]) == ("RangeError", True, 0)
     assert found["thousand"] == [1000, 1000, 1000]
+    assert found["moved"] == [1000, True, 0]
     keys = {}
     for stream, key, record in played.records:
         keys.setdefault((stream, record["id"]), []).append(key)

@@ -163,6 +163,7 @@ export class LiveList extends LiveQuery {
 
   /** The result, as it will be when all writes of this page are done. @override */
   get documents() {
+    if (this.query.aggregate) return this.replica.documents; // groups are not what is written
     this.shown ??= overlaid(this.replica.documents, this.client.effects(this.how.live), this.query, {
       ordered: this.replica.ordered || Boolean(this.query.sort),
       lookup: (id) => this.client.lookup(this.how.live, id),

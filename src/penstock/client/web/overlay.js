@@ -31,23 +31,29 @@ import { at, compare, keyOf, same } from './values.js';
 export function overlaid(documents, effects, asked, { ordered, lookup, matches }) {
   if (!effects.length) return documents;
   const shown = [...documents];
+  const keys = shown.map((each) => keyOf(each._id));
   /** @type {Map<string, any>} */
   const known = new Map();
+  /** @param {number} place @param {number} count @param {any[]} added */
+  const put = (place, count, ...added) => {
+    shown.splice(place, count, ...added);
+    keys.splice(place, count, ...added.map((each) => keyOf(each._id)));
+  };
   for (const effect of effects) {
     const key = keyOf(effect.id);
-    const place = shown.findIndex((each) => keyOf(each._id) === key);
+    const place = keys.indexOf(key);
     const before = place >= 0 ? shown[place] : known.get(key) ?? lookup(effect.id);
     const after = foreseen(before, effect);
     known.set(key, after);
     if (place < 0 && !after) continue;
     const fits = after ? (matches ?? ((each) => fulfils(asked.filter, each)))(after) : false;
     if (fits === false) {
-      if (place >= 0) shown.splice(place, 1);
+      if (place >= 0) put(place, 1);
     } else if (place >= 0 && (!ordered || fits === null || !moves(before, after, asked))) {
       shown[place] = after;
     } else if (fits && (place >= 0 || !asked.offset)) {
-      if (place >= 0) shown.splice(place, 1);
-      shown.splice(ordered ? placeOf(shown, after, asked) : shown.length, 0, after);
+      if (place >= 0) put(place, 1);
+      put(ordered ? placeOf(shown, after, asked) : shown.length, 0, after);
     }
   }
   return asked.limit ? shown.slice(0, asked.limit) : shown;
@@ -81,8 +87,13 @@ const moves = (before, after, asked) => (asked.sort ?? []).some(([path]) => comp
 
 /** @param {any[]} documents @param {any} one @param {Asked} asked */
 function placeOf(documents, one, asked) {
-  const place = documents.findIndex((each) => order(one, each, asked) < 0);
-  return place < 0 ? documents.length : place;
+  let [low, high] = [0, documents.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (order(one, documents[middle], asked) < 0) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }
 
 /** @param {any} a @param {any} b @param {Asked} asked */

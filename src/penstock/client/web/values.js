@@ -67,6 +67,7 @@ export function readable(value) {
  * @returns {string}
  */
 export function keyOf(id) {
+  if (typeof id === 'string') return JSON.stringify(id);
   return JSON.stringify(written(id, 0), (_name, each) => (typeof each === 'bigint' ? { $bigint: String(each) } : each));
 }
 

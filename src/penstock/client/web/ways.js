@@ -160,8 +160,10 @@ export class EventsWay extends Asking {
       if (signal.aborted || done) return { problem, status: problem?.status };
       if (first) heard.began(); // only now: something between may hold a stream back
       heard.alive();
+      const ends = (held.slice(-1) + value).includes('\n\n');
       held += value;
       if (held.length > MOST_EVENT_CHARACTERS) throw new RangeError('the event is too large');
+      if (!ends) continue;
       const events = held.split('\n\n');
       held = /** @type {string} */ (events.pop());
       for (const event of events) {
