@@ -1,7 +1,7 @@
 """What is wrong with the pieces a pattern was put together from, before its texts are read."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 from penstock.core.hints import declare_first, did_you_mean, label
@@ -114,15 +114,27 @@ def _repetition(what: str, element: Element) -> _Found:
 def _ends(given: DeclaredPattern) -> _Found:
     if not given.elements:
         return
-    first, last = given.elements[0], given.elements[-1]
+    first = given.elements[0]
     while isinstance(first, Group) and first.sequence.elements:
         first = first.sequence.elements[0]
     if isinstance(first, Step) and first.absent:
         text = f"it begins with {first.name!r}, which must not come"
         yield "pattern.step", text, "begin with a record that comes: .first(...)"
-    if isinstance(last, Step) and last.absent and last.after == "relaxed" and given.within is None:
-        text = f"it ends with {last.name!r} never coming, but nothing says for how long"
+    awaited = [step for step in _absent_at_end(given.elements) if step.after == "relaxed"]
+    if awaited and given.within is None:
+        text = f"it ends with {awaited[0].name!r} never coming, but nothing says for how long"
         yield "pattern.endless", text, 'pattern(..., within="10m")'
+
+
+def _absent_at_end(elements: Sequence[Element]) -> Iterator[Step]:
+    """Yield the steps that must not come after the last one that does, from the last one on."""
+    for element in reversed(elements):
+        if isinstance(element, Group):
+            yield from _absent_at_end(element.sequence.elements)
+            return
+        if not element.absent:
+            return
+        yield element
 
 
 def _names(given: DeclaredPattern) -> _Found:

@@ -1,5 +1,6 @@
 """The machine of a pattern: lateness, limits, withdrawals, several streams, what it says it holds."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -210,6 +211,20 @@ def test_everything_that_is_wrong_is_said_with_a_way_out(app, orders, payments):
         assert code in wrong(declared), (code, wrong(declared))
     text = wrong(begun.then("more", orders, times=3).select(amount="more.amount"))
     assert "first(more...)" in text["expression.type"]
+
+
+def test_what_never_comes_at_the_end_needs_a_time_also_beside_others_and_in_a_sequence(
+    orders, payments
+):
+    begun = pattern(by="order").first("one", orders)
+    pair = sequence().first("up", orders).never("paid", payments)
+    for declared in (
+        begun.never("paid", payments).not_next("order", orders),
+        begun.not_next("order", orders).never("paid", payments),
+        begun.then(pair, times=(1, 3)),
+    ):
+        assert "'paid' never coming" in wrong(declared)["pattern.endless"]
+        assert not isinstance(replace(declared, within=timedelta(minutes=1)).plan(), list)
 
 
 def test_a_sequence_takes_no_condition_of_its_own(orders):

@@ -183,7 +183,8 @@ CUTS = st.lists(st.integers(0, 3), max_size=4)
 
 
 def needs_within(steps):
-    return steps[-1].absent and steps[-1].after == "relaxed"
+    last = max(n for n, each in enumerate(steps) if not each.absent)
+    return any(each.after == "relaxed" for each in steps[last + 1 :])
 
 
 def has_positive_start(steps):
