@@ -6,7 +6,6 @@ Decoding is not part of it, keeping the state is: every ten moments it goes to t
 """
 
 import argparse
-import gc
 import random
 import time
 from datetime import UTC, datetime, timedelta
@@ -17,6 +16,7 @@ from penstock.core.operators.operator import Arrival
 from penstock.core.panes.store import MemoryStore
 from penstock.core.patterns.pattern import Pattern
 from penstock.core.patterns.plan import PatternPlan
+from penstock.machine.process.garbage import collect_rarely
 from penstock.patterns import pattern
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
@@ -96,8 +96,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     options = parser.parse_args()
     came = arrivals(options.records, options.keys)
-    gc.collect()
-    gc.freeze()  # a service does not keep what came: the collector need not look at it
+    collect_rarely()  # as the process of a service does; it does not keep what came
     for name, declared in patterns(options.disorder).items():
         if options.only not in (None, name):
             continue

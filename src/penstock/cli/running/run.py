@@ -19,6 +19,7 @@ from penstock.cli.supervision.presence import Presence, announce_run
 from penstock.core.graph.parts import ON_SPARK
 from penstock.core.status.report import PartReport, encode_report
 from penstock.errors import StuckError
+from penstock.machine.process.garbage import collect_rarely
 from penstock.machine.process.lifeline import watch_lifeline
 
 __all__ = ["MAX_WORKERS", "register"]
@@ -102,6 +103,7 @@ def _run_until_stopped(session: Session) -> int:
                         stop=stop.event,
                         report=take,
                     )
+                    collect_rarely()
                     run_parts(graph, parts, site)
         return stop.exit_code
 
