@@ -32,6 +32,7 @@ from penstock.core.graph.signature import method, read_definition
 from penstock.core.graph.timeorder import InTimeOrder
 from penstock.core.hints import did_you_mean
 from penstock.core.operators.broadcast import Broadcast
+from penstock.core.options import Options
 from penstock.core.place import caller, place_of
 from penstock.errors import Problem
 
@@ -80,11 +81,7 @@ class DeclaresParts:
         place = caller()
         options = self._declared.options("source", name, place)
         name = options.name(name)
-        given: Any = connector
-        if not callable(getattr(given, "describe", None)):
-            hint = 'penstock.connectors has them: text_file("lines.txt"), for example'
-            options.wrong("connector", f"{given!r} is not a connector: no describe()", hint)
-        self._declared.problems += getattr(given, "problems", ())
+        self._declared.problems += _connector_problems(connector, options, 'text_file("lines.txt")')
         if parse is not None:
             options.function("parse", parse)
         source = Source(name=name, connector=connector, into=into, parse=parse, place=place)
@@ -112,11 +109,7 @@ class DeclaresParts:
         place = caller()
         options = self._declared.options("sink", name, place)
         name = options.name(name)
-        given: Any = connector
-        if not callable(getattr(given, "describe", None)):
-            hint = 'penstock.connectors has them: json_files("out"), for example'
-            options.wrong("connector", f"{given!r} is not a connector: no describe()", hint)
-        self._declared.problems += getattr(given, "problems", ())
+        self._declared.problems += _connector_problems(connector, options, 'json_files("out")')
         sink = Sink(name=name, connector=connector, reads=reads, place=place)
         data: Any = reads
         if isinstance(data, Stream | Table):
@@ -275,3 +268,15 @@ class DeclaresParts:
         )
         self._declared.parts.append(service)
         return service
+
+
+def _connector_problems(given: Any, options: Options, example: str) -> tuple[Problem, ...]:
+    """Return what a connector says is wrong with its options; what is none is told."""
+    if isinstance(given, type):
+        text = f"{given.__name__} is a class, and a connector is an object"
+        options.wrong("connector", text, f"call it: {given.__name__}(...)")
+        return ()
+    if not callable(getattr(given, "describe", None)):
+        hint = f"penstock.connectors has them: {example}, for example"
+        options.wrong("connector", f"{given!r} is not a connector: no describe()", hint)
+    return tuple(getattr(given, "problems", ()))

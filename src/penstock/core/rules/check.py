@@ -13,6 +13,11 @@ from penstock.core.hints import declare_first, did_you_mean, label
 from penstock.core.options import UnreadableSpan
 from penstock.core.records.record import record_type
 from penstock.core.rules.archive import archive_problems
+from penstock.core.rules.connectors import (
+    describes_itself,
+    sink_connector_problems,
+    source_connector_problems,
+)
 from penstock.core.rules.cycles import undeclared_cycles
 from penstock.core.rules.gateways import gateway_problems
 from penstock.core.rules.jobs import job_problems
@@ -144,11 +149,7 @@ def _sources(graph: Graph) -> Iterator[Problem]:
     for part in graph.parts:
         if not isinstance(part, Source):
             continue
-        live = callable(getattr(part.connector, "run", None))
-        if not (live or part.positioned) and callable(getattr(part.connector, "describe", None)):
-            text = f"source {part.name!r}: {type(part.connector).__name__} has neither run nor open"
-            hint = "give it run(feed), or splits() and open(split, position)"
-            yield Problem("source.no-connector", text, hint, part.place)
+        yield from source_connector_problems(part)
         if (
             getattr(part.connector, "gives_changes", False)
             and part.parse is None
@@ -167,11 +168,10 @@ def _sources(graph: Graph) -> Iterator[Problem]:
 
 def _sinks(graph: Graph) -> Iterator[Problem]:
     for part in graph.parts:
-        if not isinstance(part, Sink) or not callable(getattr(part.connector, "describe", None)):
+        if not isinstance(part, Sink) or not describes_itself(part.connector):
             continue
-        if not callable(getattr(part.connector, "open", None)):
-            text = f"sink {part.name!r}: {type(part.connector).__name__} cannot be opened"
-            yield Problem("sink.no-connector", text, "give it open(sink)", part.place)
+        if lacking := list(sink_connector_problems(part)):
+            yield from lacking
         elif isinstance(part.reads, Table) and not getattr(
             part.connector, "takes_deletions", False
         ):

@@ -11,7 +11,7 @@ import pytest
 
 from penstock import App, EventTime, Output, State, day, feedback, limits, real_time, record
 from penstock.aggregates import count
-from penstock.connectors import json_files, text_file
+from penstock.connectors import BatchLimits, json_files, text_file
 from penstock.core.rules.check import check
 from penstock.windows import fixed
 
@@ -424,6 +424,74 @@ def test_what_can_neither_be_read_nor_written_is_no_connector():
     problems = check(app.graph)
     assert [problem.code for problem in problems] == ["source.no-connector", "sink.no-connector"]
     assert all(problem.hint for problem in problems)
+
+
+class Whole(NoConnector):
+    """A positioned source and a sink."""
+
+    grows = False
+    limits = BatchLimits()
+
+    def splits(self):
+        return [""]
+
+    def open(self, *_):
+        raise AssertionError
+
+
+LACKING = [
+    ("source", {"grows": None}, "grows"),
+    ("source", {"grows": None, "interactive": None}, "interactive, grows"),
+    ("source", {"splits": None}, "splits"),
+    ("source", {"open": None}, "open"),
+    ("source", {"open": None, "run": print, "interactive": None}, "interactive"),
+    ("source", {"attach": print, "interactive": None}, "interactive"),
+    ("sink", {"delivery": None}, "delivery"),
+    ("sink", {"limits": None, "delivery": None}, "delivery, limits"),
+]
+
+
+@pytest.mark.parametrize(("kind", "changed", "lacks"), LACKING)
+def test_what_a_connector_lacks_is_told_with_what_to_write(kind, changed, lacks):
+    app = App("demo")
+    words = app.stream("words", Free)
+    connector = type("Mine", (Whole,), changed)()
+    if kind == "source":
+        app.source("mine", connector, into=words)
+    else:
+        app.sink("mine", connector, reads=words)
+    (problem,) = check(app.graph)
+    assert problem.message == f"{kind} 'mine': Mine has no {lacks}"
+    assert problem.code == f"{kind}.no-connector"
+    assert all(each in problem.hint for each in lacks.split(", "))
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"delivery": "exactly once"}, "is 'exactly once', which is no promise"),
+        ({"delivery": 1}, "is 1, which is no promise"),
+        ({"limits": 100}, "are 100, which has no bounds"),
+    ],
+)
+def test_what_a_sink_promises_and_takes_at_a_time_has_to_be_known(changed, words):
+    app = App("demo")
+    app.sink("mine", type("Mine", (Whole,), changed)(), reads=app.stream("words", Free))
+    (problem,) = check(app.graph)
+    assert words in problem.message
+    assert problem.hint
+
+
+def test_a_connector_that_has_everything_is_no_problem_and_its_class_is_one():
+    app = App("demo")
+    words = app.stream("words", Free)
+    app.source("in", Whole(), into=words)
+    app.sink("out", Whole(), reads=words)
+    assert check(app.graph) == []
+    app.source("one", Whole, into=words)
+    app.sink("two", Whole, reads=words)
+    problems = check(app.graph)
+    assert [problem.hint for problem in problems] == ["call it: Whole(...)"] * 2
 
 
 def test_a_sink_reads_a_stream_or_a_table():
