@@ -7,6 +7,7 @@ files             sources: a file, a rotated log, a directory; sinks: JSON lines
 syslog            a source: messages of syslog over UDP, TCP or TLS
 tcp               a source: lines over TCP, from many senders
 http              a source: a document that is fetched; a sink: requests that are posted
+influx            a sink: points of a time-series store, by Influx line protocol
 kafka             a source: a topic of another cluster; exactly once
 keyboard          a source: lines that a person types
 postgres          a sink: rows of tables of PostgreSQL; a source: their changes; exactly once
@@ -54,6 +55,7 @@ from penstock.connectors.files.rotated import rotated_log
 from penstock.connectors.files.textfile import text_file
 from penstock.connectors.http.poll import http_poll
 from penstock.connectors.http.webhook import webhook
+from penstock.connectors.influx.sink import influx_lines
 from penstock.connectors.kafka.source import kafka_topic
 from penstock.connectors.keyboard import keyboard
 from penstock.connectors.lookup.definition import Lookup, lookup
@@ -77,6 +79,7 @@ CONNECTORS = {
         csv_files,
         files_in,
         http_poll,
+        influx_lines,
         json_files,
         kafka_topic,
         keyboard,
@@ -125,6 +128,7 @@ __all__ = [
     "csv_files",
     "files_in",
     "http_poll",
+    "influx_lines",
     "json_files",
     "kafka_topic",
     "keyboard",

@@ -5,11 +5,9 @@ import hashlib
 import hmac
 import json
 import threading
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 import pytest
+from tests.scriptedhttp import serving
 
 from penstock import App, record
 from penstock.connectors import Row, http_poll, webhook
@@ -22,47 +20,6 @@ from penstock.testing import try_sink
 @record()
 class Small:
     n: int
-
-
-class Server(ThreadingHTTPServer):
-    answer: Any = None
-
-
-class Served(BaseHTTPRequestHandler):
-    """Does what the test says, and keeps what it was asked."""
-
-    protocol_version = "HTTP/1.1"
-
-    def _any(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        server: Any = self.server
-        status, headers, answer = server.answer(self.command, dict(self.headers), body)
-        if status is None:
-            self.close_connection = True
-            return
-        self.send_response(status)
-        for name, value in {"Content-Length": str(len(answer)), **headers}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(answer)
-
-    do_GET = do_POST = do_OPTIONS = _any  # noqa: N815 - what the library looks for
-
-    def log_message(self, *_) -> None: ...
-
-
-@contextmanager
-def serving(answer):
-    server = Server(("127.0.0.1", 0), Served)
-    server.answer = answer
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/hook?x=1"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def rows(*numbers: int) -> list[Row]:
@@ -242,6 +199,9 @@ def test_what_is_no_array_is_a_dead_letter_and_a_page_of_errors_is_told():
         {"url": "ftp://x"},
         {"url": "https://u:sesame@x/"},
         {"url": "https://x/ y"},
+        {"url": "https://[x"},
+        {"url": "https://x:port/"},
+        {"url": "https:///hook"},
         {"url": 3},
         {"headers": {"Authorization": "Bearer sesame"}},
         {"headers": {"a:b": "c"}},

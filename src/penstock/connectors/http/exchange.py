@@ -60,34 +60,44 @@ class Exchange:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         url = endpoint.url.read() if isinstance(endpoint.url, Reference) else endpoint.url
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        if not _whole(url):
             raise ConfigurationError(
                 "the URL is none of http or https",
                 code="connector.refused",
                 hint="https://HOST/...",
             )
+        parts = urlsplit(url)
+        host = parts.hostname or ""
         self._path = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
         seconds = endpoint.timeout.total_seconds()
         self._wire: http.client.HTTPConnection
         if parts.scheme == "https":
             context = ssl.create_default_context()
             self._wire = http.client.HTTPSConnection(
-                parts.hostname, parts.port, timeout=seconds, context=context
+                host, parts.port, timeout=seconds, context=context
             )
         else:
-            self._wire = http.client.HTTPConnection(parts.hostname, parts.port, timeout=seconds)
+            self._wire = http.client.HTTPConnection(host, parts.port, timeout=seconds)
 
     def ask(
-        self, method: str, *, body: bytes | None = None, headers: Mapping[str, str] | None = None
+        self,
+        method: str,
+        *,
+        below: str = "",
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Return the answer; TransientError where there is none, or it says: later."""
+        """Return the answer; TransientError where there is none, or it says: later.
+
+        ``below`` is a path below that of the endpoint, whose query is left out then.
+        """
+        path = f"{self._path.partition('?')[0].rstrip('/')}/{below}" if below else self._path
         own = {
             name: value.read() if isinstance(value, Reference) else value
             for name, value in self._endpoint.headers.items()
         }
         try:
-            self._wire.request(method, self._path, body, {**own, **(headers or {})})
+            self._wire.request(method, path, body, {**own, **(headers or {})})
             response = self._wire.getresponse()
             data = response.read(self._endpoint.largest + 1)
         except (OSError, http.client.HTTPException) as error:
@@ -126,7 +136,7 @@ def read_endpoint(
     if isinstance(url, str) and is_reference(url):
         kind, _, place = url.partition(":")
         found = Reference(kind, place)
-    elif not isinstance(url, str) or not url.startswith(("http://", "https://")):
+    elif not isinstance(url, str) or not _whole(url):
         options.wrong("url", "it is no URL of http or https", 'url="https://example.org/hook"')
     elif open_secret(url) or not url.isascii() or any(each <= " " for each in url):
         options.wrong("url", "it has a secret or a space inside", 'url="env:HOOK_URL"')
@@ -138,6 +148,15 @@ def read_endpoint(
         timeout=options.positive_span("timeout", timeout, timedelta(seconds=10)),
         largest=options.size("largest", largest, 16 << 20),
     )
+
+
+def _whole(url: str) -> bool:
+    """Return whether this is a URL of http or https with a host, and maybe a port."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _headers(options: ConnectorOptions, given: Any) -> dict[str, str | Reference]:

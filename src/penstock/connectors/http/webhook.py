@@ -4,13 +4,14 @@ import base64
 import hashlib
 import hmac
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Literal
 
-from penstock.connectors.connector import BatchLimits, Row, RowsRefusedError
+from penstock.connectors.connector import BatchLimits, Row
 from penstock.connectors.http.exchange import Answer, Endpoint, Exchange, read_endpoint
+from penstock.connectors.http.halves import Halves
 from penstock.connectors.options import ConnectorOptions
 from penstock.connectors.secret import Reference, reference
 from penstock.core.graph.parts import Sink, Source
@@ -63,7 +64,7 @@ class WebhookWriter:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._exchange, self._topic, self._key, self._clock = exchange, topic, key, clock
-        self._taken: set[tuple[int, int]] = set()
+        self._halves = Halves(self._post)
 
     def positions(self) -> dict[int, int]:
         """Return nothing: who takes records keeps no positions."""
@@ -72,37 +73,23 @@ class WebhookWriter:
     def write(self, partition: int, rows: Sequence[Row], position: int) -> None:
         """Post rows; those that are refused are found by halves, and the others are posted once."""
         del position
-        refused: dict[int, str] = {}
-        self._post(partition, list(enumerate(rows)), refused)
-        if refused:
-            raise RowsRefusedError(refused)
-        self._taken.clear()
+        self._halves.write(partition, rows)
 
     def close(self) -> None:
         """Close the connection."""
         self._exchange.close()
 
-    def _post(
-        self, partition: int, rows: Sequence[tuple[int, Row]], refused: dict[int, str]
-    ) -> None:
-        left = [(n, row) for n, row in rows if (partition, row.offset) not in self._taken]
-        if not left:
-            return
-        answer = self._ask(partition, [row for _, row in left])
+    def _post(self, partition: int, rows: Sequence[Row]) -> str | Mapping[int, str]:
+        answer = self._ask(partition, rows)
         if 200 <= answer.status < 300:  # noqa: PLR2004 - as everybody knows them
-            self._taken.update((partition, row.offset) for _, row in left)
-        elif answer.status not in _REFUSED:
+            return {}
+        if answer.status not in _REFUSED:
             raise ConfigurationError(
                 f"the URL does not take records: {answer.words}",
                 code="connector.refused",
                 hint="look at the URL and at the headers; a redirection is not followed",
             )
-        elif len(left) == 1:
-            refused[left[0][0]] = answer.words
-        else:
-            middle = len(left) // 2
-            self._post(partition, left[:middle], refused)
-            self._post(partition, left[middle:], refused)
+        return answer.words
 
     def _ask(self, partition: int, rows: Sequence[Row]) -> Answer:
         body = b"[" + b",".join(row.value for row in rows) + b"]"
