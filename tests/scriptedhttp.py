@@ -22,7 +22,8 @@ class Served(BaseHTTPRequestHandler):
     def _any(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         server: Any = self.server
-        status, headers, answer = server.answer(self.command, dict(self.headers), body)
+        about = {**self.headers, ":path": self.path}
+        status, headers, answer = server.answer(self.command, about, body)
         if status is None:
             self.close_connection = True
             return
@@ -32,14 +33,14 @@ class Served(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(answer)
 
-    do_GET = do_POST = do_OPTIONS = _any  # noqa: N815 - what the library looks for
+    do_GET = do_POST = do_PUT = do_OPTIONS = _any  # noqa: N815 - what the library looks for
 
     def log_message(self, *_) -> None: ...
 
 
 @contextmanager
 def serving(answer: Answering, path: str = "/hook?x=1") -> Iterator[str]:
-    """Serve what a function answers to method, headers and body; give the URL."""
+    """Serve what a function answers to method, headers (and ``:path``) and body; give the URL."""
     server = Server(("127.0.0.1", 0), Served)
     server.answer = answer
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))

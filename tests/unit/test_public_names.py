@@ -26,7 +26,7 @@ PUBLIC = {
     "penstock.connectors": (
         "AWAY CONNECTORS WHOLE AttachedConnector BatchLimits Captured Feed Item LiveConnector Lookup Moving Position"
         " PositionedConnector Reading Row RowStore RowsRefusedError Telling Trying Writer WritingConnector csv_files files_in http_poll influx_lines json_files kafka_topic keyboard lookup mqtt_topic mqtt_topics"
-        " parquet_files postgres_changes postgres_lookup postgres_rows postgres_table redis_channel redis_keys redis_lookup redis_stream rotated_log run_sink run_source syslog tcp_lines text_file webhook"
+        " opensearch_documents parquet_files postgres_changes postgres_lookup postgres_rows postgres_table redis_channel redis_keys redis_lookup redis_stream rotated_log run_sink run_source syslog tcp_lines text_file webhook"
     ),
     "penstock.jobs": "JobRun",
     "penstock.lifecycles": "lifecycle",

@@ -18,6 +18,7 @@ lookup            rows of outside stores that services ask for, kept for a while
 lines, ratelimit  bytes cut into lines; the length of each and their speed are bounded
 redis             sinks: keys and channels of Redis; a source: its streams; exactly once
 mqtt              a source: topics of a broker; a sink: messages
+opensearch        a sink: documents of an index of OpenSearch; exactly once
 options, secret   options as people write them, and secrets by reference
 source, sink      how sources and sinks are run
 retrying          sessions one after another: what is transient is tried again
@@ -62,6 +63,7 @@ from penstock.connectors.lookup.definition import Lookup, lookup
 from penstock.connectors.lookup.store import RowStore
 from penstock.connectors.mqtt.sink import mqtt_topic
 from penstock.connectors.mqtt.source import mqtt_topics
+from penstock.connectors.opensearch.sink import opensearch_documents
 from penstock.connectors.postgres.changes import postgres_changes
 from penstock.connectors.postgres.lookup import postgres_lookup
 from penstock.connectors.postgres.rowsource import postgres_rows
@@ -85,6 +87,7 @@ CONNECTORS = {
         keyboard,
         mqtt_topic,
         mqtt_topics,
+        opensearch_documents,
         parquet_files,
         postgres_changes,
         postgres_lookup,
@@ -135,6 +138,7 @@ __all__ = [
     "lookup",
     "mqtt_topic",
     "mqtt_topics",
+    "opensearch_documents",
     "parquet_files",
     "postgres_changes",
     "postgres_lookup",
