@@ -10,13 +10,14 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.postgres_server import free_port
+from penstock.machine.ports import free_ports
 
 LIMIT_SECONDS = 60
 
@@ -30,7 +31,7 @@ class Mosquitto:
     """One broker, which may end and start again; it keeps sessions on the disk."""
 
     def __init__(self, home: Path, program: str) -> None:
-        self.port = free_port()
+        self.port = free_ports(1)[0]
         self.address = f"mqtt://127.0.0.1:{self.port}"
         self._home, self._program = home, program
         self._process: subprocess.Popen[bytes] | None = None
@@ -55,36 +56,36 @@ class Mosquitto:
 
 
 class InPython:
-    """One broker in a thread."""
+    """One broker in a process of its own, which takes with it what it leaves open."""
 
     def __init__(self) -> None:
-        from amqtt.broker import Broker
-
-        self.port = free_port()
+        self.port = free_ports(1)[0]
         self.address = f"mqtt://127.0.0.1:{self.port}"
-        config = {
-            "listeners": {"default": {"type": "tcp", "bind": f"127.0.0.1:{self.port}"}},
-            "plugins": {
-                "amqtt.plugins.authentication.AnonymousAuthPlugin": {"allow_anonymous": True}
-            },
-        }
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever)
-        self._thread.start()
-
-        async def begin() -> Broker:
-            broker = Broker(config)
-            await broker.start()
-            return broker
-
-        self._broker = asyncio.run_coroutine_threadsafe(begin(), self._loop).result(LIMIT_SECONDS)
+        line = [sys.executable, __file__, str(self.port)]
+        self._process = subprocess.Popen(
+            line, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        reachable(self.port)
 
     def stop(self) -> None:
-        ended = asyncio.run_coroutine_threadsafe(self._broker.shutdown(), self._loop)
-        ended.result(LIMIT_SECONDS)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(LIMIT_SECONDS)
-        self._loop.close()
+        self._process.kill()
+        self._process.communicate(timeout=LIMIT_SECONDS)
+
+
+def serve(port: int) -> None:
+    """Be a broker until standard input ends, as it does with the process that started this one."""
+    from amqtt.broker import Broker
+
+    config = {
+        "listeners": {"default": {"type": "tcp", "bind": f"127.0.0.1:{port}"}},
+        "plugins": {"amqtt.plugins.authentication.AnonymousAuthPlugin": {"allow_anonymous": True}},
+    }
+
+    async def until_the_end() -> None:
+        await Broker(config).start()
+        await asyncio.to_thread(sys.stdin.read)
+
+    asyncio.run(until_the_end())
 
 
 def reachable(port: int) -> None:
@@ -108,3 +109,7 @@ def running_broker() -> Iterator[Mosquitto | InPython]:
             yield broker
         finally:
             broker.stop()
+
+
+if __name__ == "__main__":
+    serve(int(sys.argv[1]))

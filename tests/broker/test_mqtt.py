@@ -20,11 +20,6 @@ from penstock.core.rules.check import check
 from penstock.errors import ConfigurationError, TransientError
 from penstock.testing import try_sink
 
-# The broker in Python leaves what it had open to the collector of garbage.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
 SESSIONS = pytest.mark.skipif(mosquitto() is None, reason="there is no mosquitto on this machine")
 
 
