@@ -7,10 +7,12 @@ import base64
 import hmac
 import http.client
 import json
+import os
 import subprocess
 import sys
 import threading
 import time
+from datetime import timedelta
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -18,8 +20,10 @@ import pytest
 from websockets.sync.client import connect
 
 from penstock import App, record
+from penstock.backbone.givingback import Choice, give_back
 from penstock.backbone.log.reader import LogReader
 from penstock.backbone.topics.topics import Topics
+from penstock.core.records.deadletter import read_letter
 from penstock.core.rules.check import verified
 from penstock.core.settings.settings import Secret
 from penstock.machine.ports import free_ports
@@ -240,10 +244,11 @@ def test_questions_over_a_websocket_are_answered_under_their_own_ids(bank):
 
 
 class Receiver(ThreadingHTTPServer):
-    """Takes answers, and refuses the first two."""
+    """Takes answers, and refuses the first two, and those to a path that it is to refuse."""
 
     def __init__(self):
         self.came = []
+        self.refused = ""
         super().__init__(("127.0.0.1", 0), Taking)
 
 
@@ -253,7 +258,8 @@ class Taking(BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"]))
         self.server.came.append((self.path, dict(self.headers), body))
-        self.send_response(500 if len(self.server.came) < 3 else 204)
+        refused = self.server.refused and self.path.startswith(self.server.refused)
+        self.send_response(500 if refused or len(self.server.came) < 3 else 204)
         self.end_headers()
 
     def log_message(self, *args): ...
@@ -267,7 +273,7 @@ def test_an_answer_is_sent_to_a_webhook_signed_until_it_is_taken_by_whichever_pr
         threading.Thread(target=receiver.serve_forever, daemon=True).start()
         allowed = f"http://127.0.0.1:{receiver.server_port}/answers/"
         bank = Bank(kafka, tmp_path, webhooks=(allowed,))
-        options = {"webhook_secret": Secret(secret)}
+        options = {"webhook_secret": Secret(secret), "webhook_patience": timedelta(seconds=4)}
         with bank.open(**options) as door:
             refused = ask(door, bank.checks, "kim", Webhook_Url="https://evil.example/answers/")
             assert (refused.status, refused.json["code"]) == (400, "webhook.not-allowed")
@@ -280,7 +286,13 @@ def test_an_answer_is_sent_to_a_webhook_signed_until_it_is_taken_by_whichever_pr
             before = len(receiver.came)
             ask(door, bank.checks, "eve", -200.0, **LATER, Webhook_Url=f"{allowed}8")
             until(lambda: len(receiver.came) > before, "the failure is told, too")
+            untaken = untaken_answer(bank, door, receiver, f"{allowed}never")
         receiver.shutdown()
+    again, *tries = (each for each in reversed(receiver.came) if each[0] == "/answers/never")
+    assert len(tries) > 1
+    assert {(each[1]["webhook-id"], each[2]) for each in tries} == {untaken}
+    assert (again[1]["webhook-id"], again[2]) == untaken
+    receiver.came = [each for each in receiver.came if each[0] != "/answers/never"]
     path, headers, body = receiver.came.pop()
     assert (path, headers["Content-Type"]) == ("/answers/8", "application/problem+json")
     assert json.loads(body)["code"] == "answer.failed"
@@ -291,6 +303,27 @@ def test_an_answer_is_sent_to_a_webhook_signed_until_it_is_taken_by_whichever_pr
     told = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
     signature = base64.b64encode(hmac.digest(secret.encode(), told, "sha256")).decode()
     assert headers["webhook-signature"] == f"v1,{signature}"
+
+
+def untaken_answer(bank, door, receiver, url):
+    """See an answer become a dead letter, and go when that is given back; return id and body."""
+    receiver.refused = "/answers/never"
+    ask(door, bank.checks, "liz", **LATER, Webhook_Url=url)
+    counted = until(
+        lambda: (told := door.reports[-1]).counts.dead_lettered and told, "it is given up"
+    )
+    assert (counted.counts.dead_lettered, counted.counts.balanced) == (1, True)
+    assert "webhook.untaken" in counted.detail["last dead letter"]
+    found = LogReader(bank.kafka).read(bank.graph.dead_letters.name)
+    letters = [read_letter(each.key, each.value, each.headers) for each in found]
+    (letter,) = [each for each in letters if each.code == "webhook.untaken"]
+    assert (letter.part, letter.coordinates.topic) == ("door", bank.checks.answers.topic.name)
+    assert letter.reason.endswith("within 4s: it was answered with 500")
+    assert letter.key[16:].decode() == url
+    receiver.refused, before = "", len(receiver.came)
+    assert give_back(bank.graph, bank.kafka, Choice(code="webhook.untaken")).counts["back"] == 1
+    until(lambda: len(receiver.came) > before, "what was given back is sent")
+    return letter.key[:16].hex(), letter.value
 
 
 @pytest.mark.parametrize(
@@ -328,11 +361,18 @@ def test_a_ticket_that_nobody_was_given_is_unknown(bank):
 
 
 def test_an_answer_outlives_the_gateway_and_the_service_that_are_killed(kafka, tmp_path):
-    """Kill both between question and answer, in turn; every question is answered, and once."""
+    """Kill both between question and answer, in turn; every question is answered, and once.
+
+    The webhook of each question gets its answer, too, though it takes none before the gateway
+    that has the first ones is killed.
+    """
     name = f"mortal{time.time_ns()}"
-    (tmp_path / "app.py").write_text(APP.format(name=name))
     (port,), wanted = free_ports(1), 12
-    door, tickets = Door(port), {}
+    door, tickets, receiver = Door(port), {}, Receiver()
+    receiver.refused = "/"
+    threading.Thread(target=receiver.serve_forever, daemon=True).start()
+    hook = f"http://127.0.0.1:{receiver.server_port}/"
+    (tmp_path / "app.py").write_text(APP.format(name=name, hook=hook))
     running = {"door": process(tmp_path, kafka, "door", port)}
     try:
         until(lambda: answers(door), "the gateway answers")
@@ -343,20 +383,30 @@ def test_an_answer_outlives_the_gateway_and_the_service_that_are_killed(kafka, t
                 running["door"] = process(tmp_path, kafka, "door", port)
                 running["clerk"] = process(tmp_path, kafka, "clerk", port)
             if number == 8:
-                until(lambda: fetched(door, tickets[0]), "the service answers")
-                running["clerk"].kill()
-                running["clerk"].wait(LIMIT_SECONDS)
-                running["clerk"] = process(tmp_path, kafka, "clerk", port)
-            tickets[number] = until(partial(asked, door, name, number), "the question is asked")
+                until(lambda: receiver.came, "the service answers, and the webhook is tried")
+                for part in ("clerk", "door"):
+                    running[part].kill()
+                    running[part].wait(LIMIT_SECONDS)
+                    running[part] = process(tmp_path, kafka, part, port)
+                receiver.refused = ""
+            ask_it = partial(asked, door, name, number, hook)
+            tickets[number] = until(ask_it, "the question is asked")
         found = [until(partial(fetched, door, each), "an answer") for each in tickets.values()]
-        again = [asked(door, name, number) for number in range(wanted)]
+        again = [asked(door, name, number, hook) for number in range(wanted)]
+        until(lambda: len({each[0] for each in receiver.came}) == wanted, "all webhooks are told")
     finally:
+        receiver.shutdown()
+        receiver.server_close()
         for each in running.values():
             each.kill()
             each.wait(LIMIT_SECONDS)
     # The service counts how often it has handled each customer.
     assert found == [{"good": True, "why": f"c{number}:1"} for number in range(wanted)]
     assert again == found
+    for path in {each[0] for each in receiver.came}:
+        came = {(each[1]["webhook-id"], each[2]) for each in receiver.came if each[0] == path}
+        ((_, body),) = came  # perhaps more than once, but never another answer
+        assert json.loads(body) == found[int(path.removeprefix("/"))]
 
 
 def process(directory, kafka, part, port):
@@ -367,6 +417,7 @@ def process(directory, kafka, part, port):
             *("--set", "services.session_timeout=6s"),
         ],
         cwd=directory,
+        env=os.environ | {"PENSTOCK_SERVING_WEBHOOK_SECRET": "secret-of-this-test"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -379,12 +430,17 @@ def answers(door):
         return False
 
 
-def asked(door, name, number):
+def asked(door, name, number, hook):
     """Return the answer or the ticket of a question; None: ask again."""
     body = {"customer": f"c{number}", "amount": 1}
     try:
         given = door.request(
-            "POST", f"/v1/questions/{name}.checks", body, **LATER, Idempotency_Key=f"key-{number}"
+            "POST",
+            f"/v1/questions/{name}.checks",
+            body,
+            **LATER,
+            Idempotency_Key=f"key-{number}",
+            Webhook_Url=f"{hook}{number}",
         )
     except (OSError, http.client.HTTPException):
         return None
@@ -422,5 +478,5 @@ def clerk(check: Check, seen: State[int]) -> Verdict:
     seen.set(seen.get(0) + 1)
     return Verdict(check.amount < 100, f"{{check.customer}}:{{seen.get()}}")
 
-app.gateway("door", offers=checks)
+app.gateway("door", offers=checks, webhooks="{hook}")
 """

@@ -11,8 +11,8 @@ __all__ = ["Meter"]
 class Meter(PartMeter):
     """Counts the records and the answers of a gateway; the event loop counts.
 
-    ``received == passed + filtered + in flight``: what is refused counts as filtered, because the
-    caller has it back.
+    ``received == passed + filtered + dead-lettered + in flight``: what is refused counts as
+    filtered, because the caller has it back. A dead letter is an answer that no webhook took.
     """
 
     def __init__(
@@ -32,6 +32,11 @@ class Meter(PartMeter):
         """Forget records in flight: their callers were told that nobody knows."""
         if records:
             self._count(received=-records, in_flight=-records)
+
+    def buried(self, answers: int, last: str) -> None:
+        """Count answers that have become dead letters; ``last`` is the last of them in words."""
+        self._count(received=answers, dead_lettered=answers)
+        self.tell("last dead letter", last)
 
     @property
     def trouble(self) -> str:

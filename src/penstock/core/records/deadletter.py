@@ -24,6 +24,12 @@ GIVEN_BACK = HEADER_PREFIX + "given-back"
 """On a record that was a dead letter: how often it was given back to its stream."""
 TIMER = HEADER_PREFIX + "timer"
 """On the dead letter of a timer: it holds no record."""
+_MARKS = frozenset(
+    ("reason", "code", "topic", "partition", "offset", "part", "at", "given-back", "cut", "timer")
+)
+"""What a dead letter says of itself. All else is the record's own: what asked, or withdraws."""
+_OF_THE_PAST = frozenset(("rounds",))
+"""What a record that is given back begins anew."""
 _REASON_LIMIT = 2000
 _DIGITS = 19
 _RETENTION = timedelta(days=30)
@@ -94,10 +100,11 @@ def read_letter(
     """Return what a record of a dead-letter topic says; where others wrote it, what is there."""
     own, marks = [], {}
     for name, text in headers:
-        if name.startswith(HEADER_PREFIX):
-            marks[name.removeprefix(HEADER_PREFIX)] = (text or b"").decode(errors="replace")
-        else:
+        mark = name.removeprefix(HEADER_PREFIX)
+        if mark == name or mark not in _MARKS | _OF_THE_PAST:
             own.append((name, text))
+        else:
+            marks[mark] = (text or b"").decode(errors="replace")
     place = Coordinates(
         marks.get("topic", ""), _number(marks.get("partition")), _number(marks.get("offset"))
     )

@@ -291,7 +291,7 @@ class ServingSettings:
         Secret(""), "what the answers to webhooks are signed with; a gateway with webhooks needs it"
     )
     webhook_patience: timedelta = _setting(
-        timedelta(minutes=1), "how long a webhook is tried again before its answer is given up"
+        timedelta(minutes=1), "how long a webhook is tried again before its answer is a dead letter"
     )
     state_host: str = _setting(
         "127.0.0.1", "the address on which workers answer for their state, to gateways only"

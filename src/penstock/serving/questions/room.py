@@ -12,7 +12,7 @@ from penstock.serving.questions.answers import READING, Answers
 from penstock.serving.questions.asked import QuestionDesk, asker_of
 from penstock.serving.questions.describe import question_paths, question_schemas
 from penstock.serving.questions.routes import QuestionRoutes
-from penstock.serving.questions.webhooks import Webhooks
+from penstock.serving.questions.webhooks import Posting, Webhooks
 from penstock.serving.room import Building, Room
 
 __all__ = ["open_questions"]
@@ -90,14 +90,22 @@ def _webhooks(building: Building) -> Webhooks | None:
             detail=f"serving.webhook_secret needs {_SECRET_BYTES} characters at least",
             hint="openssl rand -hex 32",
         )
-    return Webhooks(
-        building.site.connection,
+    posting = Posting(
+        part=gateway.name,
         asker=asker_of(building.graph.app, gateway),
         topics=[questions.answers.topic.name for questions in gateway.offers],
         allowed=gateway.webhooks,
         secret=secret,
         patience=settings.webhook_patience,
+        dead_letters=building.graph.dead_letters.name,
     )
+    loop = asyncio.get_running_loop()
+
+    def buried(answers: int, last: str) -> None:
+        loop.call_soon_threadsafe(building.meter.buried, answers, last)
+
+    services = building.site.settings.services
+    return Webhooks(building.site.connection, posting, settings=services, buried=buried)
 
 
 def open_questions(building: Building) -> Room | None:

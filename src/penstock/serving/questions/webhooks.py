@@ -2,7 +2,8 @@
 
 The URL of an answer stands in its key on the log, behind the question's id. The processes of a
 gateway are a consumer group: each answer is for one of them, and its offset is committed when it
-was taken or given up. So whoever dies, another process sends what was not sent, perhaps twice.
+was taken, or is a dead letter. So whoever dies, another process sends what was not sent, perhaps
+twice. A dead letter that is given back to its stream is sent again.
 
 Signed as https://www.standardwebhooks.com says; redirects are not followed.
 """
@@ -13,11 +14,11 @@ import http.client
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
@@ -26,17 +27,21 @@ import msgspec
 from penstock.backbone.client.connection import Connection
 from penstock.backbone.client.logrecord import Partition, RawRecord
 from penstock.backbone.log.consumer import Consumer
+from penstock.backbone.log.membership import Listener
+from penstock.backbone.log.producer import Producer
 from penstock.core.backoff import Backoff
 from penstock.core.graph.questions import ReplyTo, failure_in
 from penstock.core.graph.webhooks import is_webhook
 from penstock.core.printable import printable
-from penstock.errors import PenstockError
+from penstock.core.records.deadletter import Coordinates, dead_letter_headers
+from penstock.core.settings.settings import ServiceSettings
+from penstock.errors import DataError, PenstockError, TransientError
 from penstock.serving.http.bodies import JSON
 from penstock.serving.http.problems import CONTENT_TYPE
 from penstock.serving.questions.ticket import ID_BYTES
 from penstock.serving.questions.window import Failure
 
-__all__ = ["Delivery", "Webhooks", "deliver", "signed"]
+__all__ = ["Delivery", "Posting", "Webhooks", "deliver", "signed"]
 
 LOG = logging.getLogger("penstock.serving")
 _AT_ONCE = 32
@@ -48,6 +53,8 @@ LONGEST_PATIENCE = timedelta(minutes=2)
 """A gateway that waited longer would be taken for dead by its group."""
 _WAITS = Backoff(timedelta(milliseconds=500), timedelta(seconds=15))
 _READ_ANEW = Backoff(timedelta(milliseconds=500), timedelta(seconds=10))
+_FLUSH = timedelta(seconds=10)
+_WHY_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,25 +97,41 @@ def deliver(delivery: Delivery, secret: bytes) -> str:
     return "" if taken else f"it was answered with {status}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Posting:
+    """Which answers a gateway sends, where they may go, and what becomes of the others."""
+
+    part: str
+    """The gateway."""
+    asker: str
+    topics: Sequence[str]
+    allowed: Sequence[str]
+    secret: bytes
+    patience: timedelta
+    dead_letters: str
+
+
 class Webhooks:
-    """Sends the answers of some topics to those who want them, from threads of its own."""
+    """Sends the answers of some topics to those who want them, from threads of its own.
+
+    ``buried`` hears from one of them how many answers have become dead letters, and of the last
+    one in words.
+    """
 
     def __init__(
         self,
         connection: Connection,
+        posting: Posting,
         *,
-        asker: str,
-        topics: Sequence[str],
-        allowed: Sequence[str],
-        secret: bytes,
-        patience: timedelta,
+        settings: ServiceSettings,
+        buried: Callable[[int, str], None],
     ) -> None:
         self._connection = connection
-        self._asker = asker
-        self._topics = topics
-        self._allowed = allowed
-        self._secret = secret
-        self._patience = min(patience, LONGEST_PATIENCE).total_seconds()
+        self._posting = posting
+        # What is not kept any more has expired: nobody waits for it.
+        self._settings = replace(settings, on_trimmed="skip")
+        self._buried = buried
+        self._patience = min(posting.patience, LONGEST_PATIENCE).total_seconds()
         self._stop = threading.Event()
         self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="webhook")
         self._failed = ""
@@ -138,19 +161,55 @@ class Webhooks:
                 self._stop.wait(next(delays))
 
     def _follow(self) -> None:
-        group = f"{self._asker}.webhooks"
-        with Consumer(self._connection, group=group, topics=self._topics) as consumer:
+        with (
+            Producer(self._connection) as letters,
+            Consumer(
+                self._connection,
+                group=f"{self._posting.asker}.webhooks",
+                topics=self._posting.topics,
+                settings=self._settings,
+                listener=Listener(on_skipped=_log_skipped),
+            ) as consumer,
+        ):
             while not self._stop.is_set():
                 records = consumer.consume(_AT_ONCE, _TAKE_SECONDS)
                 self._failed = ""
-                wanted = [each for record in records if (each := self._wanted(record)) is not None]
-                if wanted and not all(self._threads.map(self._send, wanted)):
+                wanted = [
+                    (record, each)
+                    for record in records
+                    if (each := self._wanted(record)) is not None
+                ]
+                outcomes = list(self._threads.map(self._send, [each for _, each in wanted]))
+                if any(outcome is None for outcome in outcomes):
                     return  # it is to stop, and not all were taken
+                untaken = [
+                    (record, error)
+                    for (record, _), error in zip(wanted, outcomes, strict=True)
+                    if isinstance(error, PenstockError)
+                ]
+                self._bury(untaken, letters)
                 ends: dict[Partition, int] = {}
                 for record in records:
                     place = (record.topic() or "", record.partition() or 0)
                     ends[place] = (record.offset() or 0) + 1
                 consumer.commit(ends)
+
+    def _bury(self, untaken: Sequence[tuple[RawRecord, PenstockError]], letters: Producer) -> None:
+        """Make dead letters of answers, and wait until they are on the log."""
+        told = ""
+        for record, error in untaken:
+            place = Coordinates(record.topic() or "", record.partition() or 0, record.offset() or 0)
+            marks = dead_letter_headers(error, place, part=self._posting.part, at=datetime.now(UTC))
+            letters.send(
+                self._posting.dead_letters,
+                key=record.key(),
+                value=record.value(),
+                headers=[*(record.headers() or ()), *marks],
+            )
+            told = f"{place}: {error.message} [{error.code}]"
+        if untaken:
+            letters.flush(_FLUSH)
+            self._buried(len(untaken), told)
 
     def _wanted(self, record: RawRecord) -> Delivery | None:
         """Return what is to be sent; None: nothing, or it is for somebody else."""
@@ -162,24 +221,31 @@ class Webhooks:
         if value is None and (code := failure_in(headers)) is not None:
             kind = CONTENT_TYPE
             value = msgspec.json.encode(Failure(code.encode()).problem().document())
-        if value is None or not url or reply_to is None or reply_to.asker != self._asker:
+        if value is None or not url or reply_to is None or reply_to.asker != self._posting.asker:
             return None
-        # It was allowed when it was asked; the application may allow less by now.
-        return (
-            Delivery(key[:ID_BYTES].hex(), url, value, kind)
-            if is_webhook(url, self._allowed)
-            else None
-        )
+        return Delivery(key[:ID_BYTES].hex(), url, value, kind)
 
-    def _send(self, delivery: Delivery) -> bool:
-        """Send an answer until it is taken, or given up; False: it is neither, and is to stop."""
+    def _send(self, delivery: Delivery) -> PenstockError | bool | None:
+        """Send an answer; True: it was taken. Else why it is given up; None: it is to stop."""
+        if not is_webhook(delivery.url, self._posting.allowed):
+            # It was allowed when it was asked.
+            return DataError(
+                "the application does not allow this webhook any more", code="webhook.not-allowed"
+            )
         began, delays = time.monotonic(), _WAITS.delays()
-        while why := deliver(delivery, self._secret):
+        while why := deliver(delivery, self._posting.secret):
             wait = next(delays)
             if time.monotonic() + wait > began + self._patience:
-                told = printable(why, most=200)
+                told = printable(why, most=_WHY_CHARACTERS)
                 LOG.warning("the answer %s is given up: %s", delivery.id, told)
-                return True
+                return TransientError(
+                    f"the webhook did not take the answer within {self._patience:g}s: {told}",
+                    code="webhook.untaken",
+                )
             if self._stop.wait(wait):
-                return False
+                return None
         return True
+
+
+def _log_skipped(partition: Partition, wanted: int, low: int) -> None:
+    LOG.warning("%s[%s]: %d answers were not kept until they were sent", *partition, low - wanted)

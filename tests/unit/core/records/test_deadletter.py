@@ -18,3 +18,13 @@ def test_what_is_written_of_a_dead_letter_is_read_and_its_own_headers_stay_its_o
 def test_a_record_that_somebody_else_wrote_there_is_shown_as_it_is():
     letter = read_letter(None, b"x", [("penstock.offset", b"\xff"), ("penstock.code", None)])
     assert (letter.code, letter.coordinates) == ("", Coordinates("", -1, -1))
+
+
+def test_what_a_record_said_of_itself_stays_its_own_and_goes_back_with_it():
+    own = (("penstock.asker", b"bank.door"), ("penstock.withdrawn", b"true"), ("reason", b"1"))
+    marks = dead_letter_headers(
+        DataError("bad", code="x"), PLACE, part="p", at=datetime(2026, 1, 1, tzinfo=UTC)
+    )
+    past = [("penstock.rounds", b"9"), ("penstock.given-back", b"1")]
+    letter = read_letter(b"k", b"v", [*own, *past, *marks])
+    assert (letter.headers, letter.given_back, letter.code) == (own, 1, "x")
