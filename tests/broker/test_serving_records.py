@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -18,6 +18,8 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ed25519
 from jwt.algorithms import OKPAlgorithm
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
 
 from penstock import App, record
 from penstock.backbone.log.reader import LogReader
@@ -294,7 +296,14 @@ def test_a_caller_has_exactly_the_rights_of_its_roles(kafka, tmp_path, caplog):
     app = App(f"serving{time.time_ns()}")
     readings = app.stream(f"{app.name}.readings", Reading)
     notes = app.stream(f"{app.name}.notes", Note, partition_by="round_robin")
-    app.gateway("door", takes=(readings, notes), roles={"meter": (readings,), "writer": (notes,)})
+    asked = app.questions(f"{app.name}.asked", Reading, answers=Note)
+
+    @app.service(answers=asked)
+    def silent(reading: Reading) -> Note | None:
+        return None
+
+    roles = {"meter": (readings, asked), "writer": (notes,)}
+    app.gateway("door", takes=(readings, notes), offers=asked, roles=roles)
     graph = verified(app.graph)
     Topics(kafka).declare(graph.topics())
     tokens = tmp_path / "tokens.toml"
@@ -318,8 +327,61 @@ def test_a_caller_has_exactly_the_rights_of_its_roles(kafka, tmp_path, caplog):
         door.token = jwt.encode(claims, key, "EdDSA")
         assert door.post(notes.name, {"text": "x"}).status == 201
         assert door.post(readings.name, body).status == 403
-    audit = [each.getMessage() for each in caplog.records if each.name == "penstock.serving.audit"]
-    assert len(audit) == 4
-    assert "caller ann: caller.not-allowed" in audit[-2]
-    assert "caller jwt:ben: caller.not-allowed" in audit[-1]
-    assert not any("secret" in line or "wrong" in line for line in audit)
+        audit = audited(caplog)
+        assert len(audit) == 4
+        assert "caller ann: caller.not-allowed" in audit[-2]
+        assert "caller jwt:ben: caller.not-allowed" in audit[-1]
+        known = f'[callers.guest]\nsha256 = "{hashlib.sha256(b"guest").hexdigest()}"\n'
+        for after, code in (
+            ("", "caller.unknown"),
+            (f"{known}roles = ['writer']", "caller.not-allowed"),
+        ):
+            tokens.write_text(f"{known}roles = ['meter']\n")
+            everything_open_ends(door, (readings.name, asked.name), tokens, after, code)
+    assert len(audited(caplog)) > len(audit)
+    assert not any("secret" in line or "wrong" in line for line in audited(caplog))
+
+
+def everything_open_ends(door, names, tokens, after, code):
+    """Open all that stays open; change the tokens; see each end with the reason."""
+    readings, asked = names
+    door.token, body = "guest", json.dumps({"device": "a", "celsius": 1})
+    until(lambda: door.post(readings, body.encode()).status == 201, "the token is known")
+    base, headers = f"ws://127.0.0.1:{door.port}/v1", {"Authorization": "Bearer guest"}
+    head = (
+        f"POST /v1/streams/{readings}/records HTTP/1.1\r\nHost: localhost\r\n"
+        "Authorization: Bearer guest\r\nContent-Type: application/x-ndjson\r\n"
+        "Transfer-Encoding: chunked\r\n\r\n"
+    )
+    line = f"{len(body) + 1:x}\r\n{body}\n\r\n".encode()
+    with (
+        connect(f"{base}/streams/{readings}/socket", additional_headers=headers) as taking,
+        connect(f"{base}/questions/{asked}/socket", additional_headers=headers) as asking,
+        socket.create_connection(("127.0.0.1", door.port), LIMIT_SECONDS) as lines,
+    ):
+        taking.send(body)
+        taking.recv(LIMIT_SECONDS)  # its credit
+        assert "offset" in taking.recv(LIMIT_SECONDS)
+        asking.send(json.dumps({"id": 1, "question": json.loads(body)}))
+        ticket = json.loads(asking.recv(LIMIT_SECONDS))["ticket"]
+        lines.sendall(head.encode() + line)
+        answered = b""
+        while b"offset" not in answered:
+            answered += lines.recv(1000)
+        tokens.write_text(after)
+        events = door.get(f"/v1/questions/{asked}/tickets/{ticket}/events")
+        if events.status == 200:  # else it came too late, and was refused
+            assert f'event: ended\ndata: {{"code":"{code}"'.encode() in events.body
+        for each in (taking, asking):
+            with pytest.raises(ConnectionClosed) as closed:
+                deque(each, maxlen=0)  # all that it is told
+            assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1008, code)
+        lines.sendall(line)
+        while b"0\r\n\r\n" not in answered:
+            answered += lines.recv(1000)
+        assert answered.count(b"offset") == 1
+        assert f'"code":"{code}"'.encode() in answered
+
+
+def audited(caplog):
+    return [each.getMessage() for each in caplog.records if each.name == "penstock.serving.audit"]

@@ -111,7 +111,7 @@ def _events(questions: Questions[Any, Any]) -> dict[str, Any]:
         "parameters": [_OF_TICKET],
         "responses": {
             "200": {
-                "description": "the event answer, failed, or expired",
+                "description": "the event answer, failed, expired, or ended",
                 "content": {EVENTS: {}},
             },
             "204": {"description": "it has been told: there is no reason to connect again"},

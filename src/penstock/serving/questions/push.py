@@ -1,6 +1,7 @@
 """``GET .../tickets/{ticket}/events``: the answer for a ticket, as a server-sent event."""
 
 import asyncio
+from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -9,6 +10,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from penstock.errors import TransientError
+from penstock.serving.http.problems import Problem
 from penstock.serving.questions.asked import QuestionDesk
 from penstock.serving.questions.ticket import Ticket
 from penstock.serving.questions.window import Failure
@@ -22,9 +24,12 @@ _FIRST = b"retry: 1000\n\n"
 
 
 class AnswerEvents(Response):
-    """Waits for the answer for as long as the ticket is good and the caller is there."""
+    """Waits for the answer for as long as the ticket is good and the caller is there, and may."""
 
-    def __init__(self, desk: QuestionDesk, ticket: Ticket) -> None:
+    def __init__(
+        self, desk: QuestionDesk, ticket: Ticket, *, refused: Coroutine[Any, Any, Problem]
+    ) -> None:
+        self._refused = refused
         self._desk = desk
         self._ticket = ticket
 
@@ -35,9 +40,11 @@ class AnswerEvents(Response):
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await _send(send, _FIRST)
         telling = asyncio.create_task(self._tell(send))
+        refused = asyncio.create_task(self._refused)
         gone, leaving = _gone(receive), self._desk.leaving.wait()
         tasks: list[asyncio.Task[Any]] = [
             telling,
+            refused,
             asyncio.create_task(gone),
             asyncio.create_task(leaving),
         ]
@@ -49,6 +56,10 @@ class AnswerEvents(Response):
             for task in tasks:
                 with suppress(asyncio.CancelledError, OSError):
                     await task
+        if refused.done() and not refused.cancelled():
+            problem = refused.result()
+            told = msgspec.json.encode({"code": problem.code, "detail": problem.detail})
+            await _send(send, b"event: ended\ndata: " + told + b"\n\n")
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _tell(self, send: Send) -> None:

@@ -19,7 +19,7 @@ from penstock.serving.http.bodies import JSON, Bodies, content_type
 from penstock.serving.http.conversation import Conversation
 from penstock.serving.http.guard import caller_of
 from penstock.serving.http.problems import Problem
-from penstock.serving.http.rights import require_right
+from penstock.serving.http.rights import require_right, until_refused, while_allowed
 from penstock.serving.questions.asked import QuestionDesk
 from penstock.serving.questions.prefer import read_preference, read_wait
 from penstock.serving.questions.push import AnswerEvents
@@ -123,14 +123,17 @@ class QuestionRoutes:
             # It has been told: this is how a browser is asked to connect no more.
             return Response(status_code=HTTPStatus.NO_CONTENT)
         desk.answers.require_begun()
-        return AnswerEvents(desk, ticket)
+        name = desk.questions.name
+        refused = until_refused(request.scope, self._gateway, name)
+        return AnswerEvents(desk, ticket, refused=refused)
 
     async def converse(self, conversation: Conversation) -> None:
         """Take questions over a WebSocket."""
         desk = self.desk(conversation.scope)
         desk.answers.require_begun()
         await conversation.accept()
-        await QuestionSocket(conversation, desk).take()
+        taking = QuestionSocket(conversation, desk).take()
+        await while_allowed(taking, conversation.scope, self._gateway, desk.questions.name)
 
     def desk(self, scope: Scope) -> QuestionDesk:
         """Return who takes the questions that a path names; Problem: nobody, or not for them."""

@@ -1,7 +1,7 @@
 """A stream of lines in, a stream of lines out: memory is bounded however long both are."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -15,6 +15,7 @@ from penstock.serving.http.bodies import NDJSON, Bodies
 from penstock.serving.http.problems import Problem, problem_of
 from penstock.serving.meter import Meter
 from penstock.serving.records.answers import lines_of, too_long
+from penstock.serving.records.counting import settle
 from penstock.serving.writing.intake import Intake, Outcome, Writing
 from penstock.serving.writing.parsing import RecordReader
 
@@ -30,7 +31,8 @@ _Part = tuple[list[int], Writing]
 class LineAnswer(Response):
     """The answer to a stream of lines: a line for each, in order, while the body still comes.
 
-    The last line counts them, and has the problem that ended it early, if one did.
+    The last line counts them, and has the problem that ended it early, if one did: also one that
+    ``still`` raises, when the caller may not go on.
     """
 
     def __init__(
@@ -41,16 +43,16 @@ class LineAnswer(Response):
         intake: Intake,
         bodies: Bodies,
         meter: Meter,
-        count: Callable[[Sequence[Outcome]], None],
         each: bool,
+        still: Callable[[], None],
     ) -> None:
         self._reader = reader
         self._request = request
         self._intake = intake
         self._bodies = bodies
         self._meter = meter
-        self._count = count
         self._each = each
+        self._still = still
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer."""
@@ -92,7 +94,7 @@ class LineAnswer(Response):
             while (part := await writings.get()) is not None:
                 numbers, writing = part
                 await writing.done
-                self._count(writing.outcomes)
+                settle(self._meter, writing.outcomes)
                 yield numbers, writing.outcomes
             await reading
         finally:
@@ -102,7 +104,7 @@ class LineAnswer(Response):
             while not writings.empty():
                 if (part := writings.get_nowait()) is not None:
                     await part[1].done
-                    self._count(part[1].outcomes)
+                    settle(self._meter, part[1].outcomes)
 
     async def _send(self, writings: "asyncio.Queue[_Part | None]") -> None:
         """Read the lines of the body and send them; what was sent goes into the queue, in order."""
@@ -120,6 +122,7 @@ class LineAnswer(Response):
         most = reader.stream.topic.max_record_bytes
         async with aclosing(self._bodies.lines(self._request, most=most)) as bodies:
             async for lines in bodies:
+                self._still()
                 for start in range(0, len(lines), _LINES_AT_ONCE):
                     some = lines[start : start + _LINES_AT_ONCE]
                     await self._intake.wait_for_room()

@@ -3,8 +3,8 @@
 And ``/v1/streams/{name}/socket``, which takes the same records over a WebSocket.
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from http import HTTPStatus
 
 from starlette.requests import Request
@@ -16,12 +16,12 @@ from penstock.core.settings.settings import ServingSettings
 from penstock.serving.http.bodies import NDJSON, Bodies, content_type
 from penstock.serving.http.conversation import Conversation
 from penstock.serving.http.problems import Problem
-from penstock.serving.http.rights import require_right
+from penstock.serving.http.rights import require_right, require_still, while_allowed
 from penstock.serving.meter import Meter
 from penstock.serving.records.answers import mistaken, one_answer, several_answer
+from penstock.serving.records.counting import settle
 from penstock.serving.records.lines import LineAnswer
 from penstock.serving.records.socket import RecordSocket
-from penstock.serving.writing.intake import Outcome, Stand
 from penstock.serving.writing.keys import IdempotencyKey, idempotency_key
 from penstock.serving.writing.parsing import Mistake, RecordReader, Taken, parts_of
 from penstock.serving.writing.slots import Once, Target, digest_of
@@ -71,8 +71,8 @@ class RecordRoutes:
                 intake=self._intake,
                 bodies=self._bodies,
                 meter=self._meter,
-                count=self._settle,
                 each=each,
+                still=self._still(request.scope, reader),
             )
         body = await self._bodies.whole(request)
         raws, listed = self._split(body, kind)
@@ -85,13 +85,11 @@ class RecordRoutes:
         """Take records over a WebSocket."""
         reader = self._reader(conversation.scope)
         await conversation.accept()
-        await RecordSocket(
-            conversation,
-            reader,
-            intake=self._intake,
-            meter=self._meter,
-            count=self._settle,
-        ).take()
+        taking = RecordSocket(conversation, reader, intake=self._intake, meter=self._meter).take()
+        await while_allowed(taking, conversation.scope, self._gateway, reader.stream.name)
+
+    def _still(self, scope: Scope, reader: RecordReader) -> Callable[[], None]:
+        return partial(require_still, scope, self._gateway, reader.stream.name)
 
     def _reader(self, scope: Scope) -> RecordReader:
         name = scope["path_params"]["name"]
@@ -128,7 +126,7 @@ class RecordRoutes:
         self._meter.took(len(records))
         writing = self._intake.send(reader.stream, records)
         await writing.done
-        self._settle(writing.outcomes)
+        settle(self._meter, writing.outcomes)
         if not listed:
             return one_answer(writing.outcomes[0])
         return several_answer(writing.outcomes)
@@ -169,12 +167,6 @@ class RecordRoutes:
         if again:
             answer.headers["Idempotency-Replayed"] = "true"
         return answer
-
-    def _settle(self, outcomes: Sequence[Outcome]) -> None:
-        kinds = Counter(map(type, outcomes))
-        passed, refused = kinds[Stand], kinds[Mistake]
-        self._meter.settled(passed=passed, refused=refused)
-        self._meter.undone(len(outcomes) - passed - refused)
 
 
 def _choice(

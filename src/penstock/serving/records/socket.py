@@ -7,7 +7,7 @@ client is taken, so that its records keep their order when it sends them again.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 import msgspec
@@ -16,6 +16,7 @@ from penstock.errors import PenstockError, TransientError
 from penstock.serving.http.conversation import Conversation
 from penstock.serving.meter import Meter
 from penstock.serving.records.answers import outcome_document, too_long
+from penstock.serving.records.counting import settle
 from penstock.serving.writing.intake import Intake, Outcome, Writing
 from penstock.serving.writing.parsing import Mistake, RecordReader, Taken, parts_of
 
@@ -39,13 +40,11 @@ class RecordSocket:
         *,
         intake: Intake,
         meter: Meter,
-        count: Callable[[Sequence[Outcome]], None],
     ) -> None:
         self._conversation = conversation
         self._reader = reader
         self._intake = intake
         self._meter = meter
-        self._count = count
         self._under_way: deque[tuple[Writing, int]] = deque()
         self._unacknowledged = 0
         self._bytes = 0
@@ -55,7 +54,7 @@ class RecordSocket:
         self._changed = asyncio.Event()
 
     async def take(self) -> None:
-        """Take records until the client goes, or the gateway is to stop.
+        """Take records until the client goes, the gateway is to stop, or it is cancelled.
 
         All that were sent to the log are acknowledged before, if the client is still there.
         """
@@ -127,7 +126,7 @@ class RecordSocket:
                     and len(outcomes) < _TOLD_AT_ONCE
                 ):
                     writing, size = self._under_way.popleft()
-                    self._count(writing.outcomes)
+                    settle(self._meter, writing.outcomes)
                     outcomes += writing.outcomes
                     self._bytes -= size
                 await self._tell_outcomes(outcomes)
