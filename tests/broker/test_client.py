@@ -4,7 +4,8 @@ import asyncio
 import re
 import threading
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,12 @@ class Place:
     room: str
     number: int
     name: str = ""
+
+
+@dataclass
+class Highest:
+    device: str
+    value: float
 
 
 class Site:
@@ -71,7 +78,9 @@ class Site:
 @pytest.fixture(scope="module")
 def site(kafka, tmp_path_factory):
     site = Site(kafka, tmp_path_factory.mktemp("client"))
-    with site.open() as door, working(site.graph, kafka, site.home, "watch"):
+    often = timedelta(milliseconds=50)
+    opened = site.open(watch_interval=often)
+    with opened as door, working(site.graph, kafka, site.home, "watch"):
         site.port = door.port
         site.url = f"http://127.0.0.1:{door.port}"
         yield site
@@ -217,19 +226,40 @@ def test_changes_go_on_behind_the_last_one_after_a_break(site):
     with ExitStack() as stack:
         proxy, url = stack.enter_context(through_a_proxy(site))
         client = stack.enter_context(SyncClient(url))
+        query = "select device, value from watch.highest where device = 'broken'"
         told = client.changes(site.hottest, key="broken")
-        assert next(told).kind == "ready"
+        states = client.value_changes(site.watch, key="broken")
+        rows = client.sql_changes(query, into=Highest)
+        plain = client.sql_changes(query)
+        several = [told, states, rows, plain]
+        assert [next(each).kind for each in several] == ["ready"] * 4
         direct = stack.enter_context(SyncClient(site.url))
         found = []
         for number in range(4):
             if number % 2:
                 proxy.cut()
             direct.send(site.readings, Reading("broken", float(number)))
-            found.append(next(told))
-        assert [(each.kind, each.value.celsius) for each in found] == [
-            ("change", float(number)) for number in range(4)
+            found.append([next(each) for each in several])
+        assert {each.kind for step in found for each in step} == {"change"}
+        for at, value in enumerate(map(float, range(4))):
+            assert [each.value for each in found[at]] == [
+                Reading("broken", value),
+                value,
+                Highest("broken", value),
+                {"device": "broken", "value": value},
+            ]
+            before = [each.value for each in found[at - 1]] if at else [None] * 4
+            assert [each.before for each in found[at]] == before
+        assert [each.key for each in found[0]] == ["broken", "broken", "", ""]
+        for each in several:
+            each.close()
+        ranged = stack.enter_context(closing(client.value_changes(site.watch, prefix="broke")))
+        assert [next(ranged) for _ in range(2)] == [
+            RowChange(kind="row", key="broken", value=3.0),
+            RowChange(kind="ready"),
         ]
-        assert [each.before for each in found][1:] == [each.value for each in found][:-1]
+        with pytest.raises(DataError, match="no column"):
+            next(client.sql_changes("select wrong from watch.highest"))
 
 
 def test_a_gateway_that_began_anew_tells_the_rows_again(site):
@@ -301,4 +331,5 @@ def test_the_programs_of_the_guide_give_what_it_says(kafka, tmp_path, capsys):
         "1000",
         "ready",
         "change None Reading(device='tower', celsius=30.0)",
+        "{'value': 30.0}",
     ]

@@ -41,7 +41,7 @@ class Found(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowChange(Generic[T_co]):
-    """What one who listens to a table is told.
+    """What one who listens to a table, a state or a query is told.
 
     ``row``: a row as it is, at the beginning. ``ready``: all rows were told. ``change``: a row was
     written, or deleted (``value`` is None). ``reset``: too much happened during a break; forget all
@@ -50,6 +50,7 @@ class RowChange(Generic[T_co]):
 
     kind: Literal["row", "ready", "change", "reset"]
     key: str = ""
+    """Empty for a query: its rows say which they are."""
     value: T_co | None = None
     before: T_co | None = None
     """The row before the change; None: there was none."""

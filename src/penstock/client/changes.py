@@ -1,9 +1,10 @@
-"""What changes in a table, as it changes; over breaks of the connection, each change once."""
+"""What changes in a table, a state or an answer, as it changes; over breaks, each change once."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import aclosing
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, TypeVar, overload
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -12,9 +13,11 @@ from penstock.client.answers import RowChange
 from penstock.client.asking import Asking, SyncAsking
 from penstock.client.connection import Request, broken
 from penstock.client.events import Event, EventReader, TooLargeEventError
-from penstock.client.naming import key_text
+from penstock.client.naming import key_text, read_value, state_of
 from penstock.client.refusals import REPEATABLE, error_of, read_json, retry_after
 from penstock.core.graph.data import Table
+from penstock.core.graph.parts import Service
+from penstock.core.records.schema import Schema
 from penstock.errors import TransientError
 
 __all__ = ["Changes", "SyncChanges"]
@@ -49,13 +52,57 @@ class Changes(Asking):
         was too long ago, ``reset`` is told, and the rows come again. It gives up after
         ``ClientLimits.attempts`` failures in a row.
         """
-        asked = {} if key is None else {"key": key_text(table.record.schema, key)}
-        asked |= {} if prefix is None else {"prefix": prefix}
-        query = f"?{urlencode(asked)}" if asked else ""
+        path = f"/v1/tables/{quote(table.name, safe='')}/changes"
         following = _Following(
-            f"/v1/tables/{quote(table.name, safe='')}/changes{query}",
+            path + _chosen(table.record.schema, key=key, prefix=prefix),
             self._codec(table, most=self._wire.limits.answer_bytes).decode,
         )
+        async with aclosing(self._followed(following)) as changes:
+            async for change in changes:
+                yield change
+
+    async def value_changes(
+        self,
+        service: Service,
+        *,
+        key: Any = None,
+        prefix: str | None = None,
+        state: str | None = None,
+    ) -> AsyncGenerator[RowChange[Any], None]:
+        """Yield what a service remembers for a key or a prefix, and then each change of it.
+
+        As ``changes`` does of a table. ``state`` is the name of the state, where the service has
+        several. The gateway looks at some moments (``serving.watch_interval``): several changes of
+        a value between two of them are one.
+        """
+        spec = state_of(service, state)
+        path = f"/v1/states/{quote(service.name, safe='')}/{quote(spec.name, safe='')}/changes"
+        query = _chosen(service.reads[0].record.schema, key=key, prefix=prefix)
+        following = _Following(path + query, partial(read_value, spec))
+        async with aclosing(self._followed(following)) as changes:
+            async for change in changes:
+                yield change
+
+    @overload
+    def sql_changes(self, query: str) -> AsyncGenerator[RowChange[dict[str, Any]], None]: ...
+    @overload
+    def sql_changes(self, query: str, *, into: type[T]) -> AsyncGenerator[RowChange[T], None]: ...
+    async def sql_changes(
+        self, query: str, *, into: type[Any] | None = None
+    ) -> AsyncGenerator[RowChange[Any], None]:
+        """Yield the rows of a SELECT, as ``sql`` has them, and then each change of one.
+
+        As ``value_changes`` does of a state. Its changes have no ``key``: the row says which it is.
+        """
+        kind: Any = dict[str, Any] if into is None else into
+        target = f"/v1/sql/changes?{urlencode({'query': query})}"
+        following = _Following(target, partial(read_json, msgspec.json.Decoder(kind)))
+        async with aclosing(self._followed(following)) as changes:
+            async for change in changes:
+                yield change
+
+    async def _followed(self, following: "_Following") -> AsyncGenerator[RowChange[Any], None]:
+        """Yield what is told, over all connections."""
         failures = 0
         while True:
             following.begin()
@@ -112,6 +159,30 @@ class SyncChanges(SyncAsking):
         """See ``Client.changes``."""
         return self._loop.each(self._changes.changes(table, key=key, prefix=prefix))
 
+    def value_changes(
+        self,
+        service: Service,
+        *,
+        key: Any = None,
+        prefix: str | None = None,
+        state: str | None = None,
+    ) -> Generator[RowChange[Any], None, None]:
+        """See ``Client.value_changes``."""
+        return self._loop.each(
+            self._changes.value_changes(service, key=key, prefix=prefix, state=state)
+        )
+
+    @overload
+    def sql_changes(self, query: str) -> Generator[RowChange[dict[str, Any]], None, None]: ...
+    @overload
+    def sql_changes(self, query: str, *, into: type[T]) -> Generator[RowChange[T], None, None]: ...
+    def sql_changes(
+        self, query: str, *, into: type[Any] | None = None
+    ) -> Generator[RowChange[Any], None, None]:
+        """See ``Client.sql_changes``."""
+        kind: Any = dict[str, Any] if into is None else into
+        return self._loop.each(self._changes.sql_changes(query, into=kind))
+
 
 class _RefusedError(Exception):
     """A gateway does not let one listen now."""
@@ -161,6 +232,13 @@ class _Following:
 
     def _row(self, raw: msgspec.Raw) -> Any:
         return None if bytes(raw) == _NULL else self._read(bytes(raw))
+
+
+def _chosen(schema: Schema, *, key: Any, prefix: str | None) -> str:
+    """Return of which rows the changes are asked for, as a query."""
+    asked = {} if key is None else {"key": key_text(schema, key)}
+    asked |= {} if prefix is None else {"prefix": prefix}
+    return f"?{urlencode(asked)}" if asked else ""
 
 
 def _fed(reader: EventReader, piece: bytes) -> list[Event]:
