@@ -270,11 +270,15 @@ def test_a_gateway_that_began_anew_tells_the_rows_again(site):
         assert next(told).kind == "ready"
         client.send(site.readings, Reading("anew", 1.0))
         assert next(told).kind == "change"
-        with site.open() as second:
+        with site.open(query_time=timedelta(microseconds=1)) as second:
             proxy.lead_to(second.port)
             proxy.cut()
             again = [next(told) for _ in range(3)]
             told.close()
+            for name in (site.hottest.name, "watch.highest"):
+                with pytest.raises(DataError) as late:
+                    client.sql(f"select count(*) as n from {name}")  # noqa: S608
+                assert late.value.code == "query.time"
             client.__exit__(None, None, None)
     # Either it remembered enough, or it says that it did not: never a gap in silence.
     assert [each.kind for each in again] == ["reset", "row", "ready"]

@@ -297,6 +297,9 @@ def test_a_bad_query_is_refused_with_the_place_of_the_mistake(shop, text, status
 def test_what_surrounds_a_query_is_checked_too(shop):
     text = f"select word from {shop.app}.counts limit 1"
     assert asked(shop, text, "?at_least=elsewhere:0:1").json["code"] == "query.value"
+    for path in ("sql", f"tables/{shop.app}.counts/rows", "states/count/total/values"):
+        twice = shop.get(f"/v1/{path}?query={quote(text)}&wait=1s&wait=2s")
+        assert (twice.status, twice.json["path"]) == (400, "wait")
     far = f"?at_least={shop.app}.counts:0:99999999&wait=20ms"
     behind = asked(shop, text, far)
     assert (behind.status, behind.json["code"]) == (503, "position.behind")

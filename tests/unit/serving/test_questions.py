@@ -68,6 +68,9 @@ def test_a_wait_is_bounded_and_must_be_a_time():
     assert read_wait(request(query="wait=2h"), most=most) == 30
     with pytest.raises(Problem, match="wait"):
         read_wait(request(query="wait=soon"), most=most)
+    for twice in ("wait=1s&wait=1s", "wait=1s&x=1&wait=2s"):
+        with pytest.raises(Problem, match="wait: it is given 2 times"):
+            read_wait(request(query=twice), most=most)
 
 
 def test_of_two_answers_to_one_question_the_first_counts():

@@ -167,6 +167,39 @@ def test_a_plain_get_is_told_that_it_is_a_socket(door):
         assert connection.recv(65536).startswith(b"HTTP/1.1 426")
 
 
+KEY = b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+VERSION = b"Sec-WebSocket-Version: 13\r\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "more"),
+    [
+        (b"GET /v1/echo", VERSION),
+        (b"GET /v1/echo", VERSION + b"Sec-WebSocket-Key: short\r\n"),
+        (b"GET /v1/echo", VERSION + KEY + KEY),
+        (b"GET /v1/echo", b"Sec-WebSocket-Version: 12\r\n" + KEY),
+        (b"POST /v1/echo", VERSION + KEY + b"Content-Length: 0\r\n"),
+        (b"GET /v1/echo", VERSION + KEY + b"Content-Length: 3\r\n"),
+        (b"GET /v1/echo", VERSION + KEY + b"Transfer-Encoding: chunked\r\n"),
+        (b"GET /v1/echo", VERSION + KEY + b"x: 1\r\n" * 200),
+        (b"GET /v1/echo", VERSION + KEY + b"x: " + b"y" * 9000 + b"\r\n"),
+        (b"GET /v1/echo", VERSION + KEY + b"x: " + b"y" * 30_000 + b"\r\n"),
+        (b"GET /v1/echo?" + b"q" * 9000, VERSION + KEY),
+    ],
+)
+def test_what_is_no_handshake_is_refused_with_a_problem_and_the_connection_ends(door, line, more):
+    head = b" HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    with socket.create_connection(("127.0.0.1", door.port), timeout=30) as connection:
+        connection.sendall(line + head + more + b"\r\n")
+        received = b""
+        while more := connection.recv(65536):
+            received += more
+    head, _, body = received.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"Content-Type: application/problem+json" in head
+    assert json.loads(body)["code"] == "socket.handshake"
+
+
 def test_without_a_token_that_is_known_no_socket_opens(guarded):
     assert refusal(guarded) == (401, "caller.unknown")
     wrong = {"Authorization": "Bearer another"}

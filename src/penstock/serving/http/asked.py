@@ -2,23 +2,34 @@
 
 import base64
 import binascii
+from collections import Counter
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from http import HTTPStatus
 
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 
 from penstock.core.asking.questions import Positions
 from penstock.core.settings.settings import ServingSettings
 from penstock.core.units import UnitError, duration
 from penstock.serving.http.problems import Problem
 
-__all__ = ["Freshness", "Range", "lists", "mark_of", "read_freshness", "read_range", "text_of_key"]
+__all__ = [
+    "Freshness",
+    "Range",
+    "lists",
+    "mark_of",
+    "read_freshness",
+    "read_query",
+    "read_range",
+    "text_of_key",
+]
 
 _MOST_POSITIONS = 1000
 _MOST_DIGITS = 18
+_NAME_CHARACTERS = 100
 _ENCODED = "base64:"
 
 
@@ -62,9 +73,22 @@ class Range:
     rows: int
 
 
+def read_query(request: HTTPConnection) -> Mapping[str, str]:
+    """Return the parameters of a query; Problem ``query.value``: one of them is there twice.
+
+    Whoever sends two values means one of them, and nobody can say which.
+    """
+    query = request.query_params
+    given = query.multi_items()
+    if len(given) > len(query):
+        (name, times), *_ = Counter(name for name, _ in given).most_common(1)
+        raise _wrong(name[:_NAME_CHARACTERS], f"it is given {times} times", "one value")
+    return query
+
+
 def read_freshness(request: Request, settings: ServingSettings) -> Freshness:
     """Return how fresh an answer has to be; Problem ``query.value``: it cannot be read."""
-    query = request.query_params
+    query = read_query(request)
     stale = query.get("max_stale")
     limit = settings.wait_limit
     wait = _span("wait", query["wait"]) if "wait" in query else limit
@@ -77,7 +101,7 @@ def read_freshness(request: Request, settings: ServingSettings) -> Freshness:
 
 def read_range(request: Request, settings: ServingSettings) -> Range:
     """Return which keys are asked for; Problem ``query.value``: that cannot be read."""
-    query = request.query_params
+    query = read_query(request)
     start = query.get("from", "").encode("utf-8", "surrogateescape")
     if "after" in query:
         start = max(start, _key_after(query["after"]) + b"\x00")

@@ -7,11 +7,17 @@ become a large one, and an idle connection has no tables in memory.
 
 import asyncio
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, ClassVar
 
+import msgspec
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.datastructures import Headers
 from websockets.frames import CloseCode, Frame
+from websockets.http11 import Response
+
+from penstock.serving.http.problems import CONTENT_TYPE, Problem
 
 __all__ = ["LEAVING", "BoundedSocket", "SocketLimits", "bounded_socket"]
 
@@ -42,6 +48,7 @@ class BoundedSocket(WebSocketsSansIOProtocol):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.conn.debug = False  # it would log the heads of requests, and those have tokens
+        self.conn.reject = _rejection  # type: ignore[method-assign]
         self._unparsed = b""
         self._turn = 0
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -58,6 +65,14 @@ class BoundedSocket(WebSocketsSansIOProtocol):
         # No more is read while something is unparsed, so this is no more than was read at once.
         self._unparsed += data
         self._parse()
+        if not self.handshake_initiated and not self.transport.is_closing():
+            # The first that comes is the whole head: one that is no handshake never becomes one.
+            refused = _rejection(
+                HTTPStatus.BAD_REQUEST,
+                "it is no GET without a body, or a line or the headers are too long",
+            )
+            self.transport.write(refused.serialize())
+            self.transport.close()
 
     async def receive(self) -> Any:
         """Return the next message; now and then others have a turn before it."""
@@ -135,6 +150,20 @@ class BoundedSocket(WebSocketsSansIOProtocol):
 
     def _abort(self) -> None:
         self.transport.abort()
+
+
+def _rejection(status: int, text: str) -> Response:
+    """Return the answer to what does not become a WebSocket, as a problem document."""
+    detail = text.partition("\n")[0].removeprefix("Failed to open a WebSocket connection: ")
+    body = msgspec.json.encode(
+        Problem(
+            status, "socket.handshake", f"this is no handshake of a WebSocket: {detail}"
+        ).document()
+    )
+    headers = Headers(
+        {"Connection": "close", "Content-Length": str(len(body)), "Content-Type": CONTENT_TYPE}
+    )
+    return Response(int(status), HTTPStatus(status).phrase, headers, body)
 
 
 def bounded_socket(limits: SocketLimits) -> type[asyncio.Protocol]:

@@ -19,6 +19,7 @@ from starlette.responses import Response
 from penstock.core.feeds.feed import Feed
 from penstock.core.settings.settings import ServingSettings
 from penstock.core.units import UnitError, duration
+from penstock.serving.http.asked import read_query
 from penstock.serving.http.bodies import JSON
 from penstock.serving.http.problems import Problem
 from penstock.serving.live.following import Following
@@ -42,7 +43,7 @@ class CachedResults:
 
     async def get(self, request: Request) -> Response:
         """Answer with a result and its entity tag, or that it has not changed."""
-        parameters = request.query_params
+        parameters = read_query(request)
         if unknown := set(parameters) - _PARAMETERS:
             raise _wrong(f"there is no parameter {min(unknown)!r}")
         most_stale = _seconds(parameters.get("max_stale", MAX_STALE))

@@ -62,7 +62,7 @@ def _changes(table: Table[Any]) -> dict[str, Any]:
                 "description": "events: row, ready, change, behind",
                 "content": {EVENTS: {}},
             },
-            **problems("401", "403", "404", "405", "413", "421", "429", "503"),
+            **problems("400", "401", "403", "404", "405", "413", "421", "429", "503"),
         },
     }
 

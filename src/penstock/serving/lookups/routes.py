@@ -24,6 +24,7 @@ from penstock.serving.http.asked import (
     lists,
     mark_of,
     read_freshness,
+    read_query,
     read_range,
     text_of_key,
 )
@@ -104,7 +105,7 @@ class LookupRoutes:
     async def push_rows(self, request: Request) -> Response:
         """Answer with the rows of a key or a prefix, and then with what changes in them."""
         table, view = self._table(request)
-        query = request.query_params
+        query = read_query(request)
         subscribed = Subscribed(
             view,
             prefix=query.get("prefix", "").encode("utf-8", "surrogateescape"),

@@ -115,7 +115,7 @@ def _events(questions: Questions[Any, Any]) -> dict[str, Any]:
                 "content": {EVENTS: {}},
             },
             "204": {"description": "it has been told: there is no reason to connect again"},
-            **problems("410", *_EITHER),
+            **problems("400", "410", *_EITHER),
         },
     }
 

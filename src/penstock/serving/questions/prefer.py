@@ -7,6 +7,7 @@ from http import HTTPStatus
 from starlette.requests import Request
 
 from penstock.core.units import UnitError, duration
+from penstock.serving.http.asked import read_query
 from penstock.serving.http.problems import Problem
 
 __all__ = ["Preference", "read_preference", "read_wait"]
@@ -42,7 +43,7 @@ def read_preference(request: Request, *, most: timedelta) -> Preference:
 
 def read_wait(request: Request, *, most: timedelta) -> float:
     """Return for how many seconds the answer of a ticket is waited for; Problem ``query.value``."""
-    text = request.query_params.get("wait")
+    text = read_query(request).get("wait")
     if text is None:
         return 0.0
     try:

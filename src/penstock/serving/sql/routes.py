@@ -14,7 +14,7 @@ from penstock.core.settings.settings import ServingSettings
 from penstock.core.sql.budget import QueryError
 from penstock.core.sql.plan import Plan
 from penstock.core.sql.planner import plan_query, relations_of
-from penstock.serving.http.asked import Freshness, read_freshness
+from penstock.serving.http.asked import Freshness, read_freshness, read_query
 from penstock.serving.http.bodies import JSON, Bodies, content_type
 from penstock.serving.http.problems import Problem
 from penstock.serving.http.rights import require_right
@@ -52,7 +52,7 @@ class SqlRoutes:
 
     def text_in_address(self, request: HTTPConnection) -> str:
         """Return the query that stands in the address; else a Problem."""
-        text: str = request.query_params.get("query", "")
+        text = read_query(request).get("query", "")
         if text:
             return text
         raise Problem(

@@ -13,6 +13,7 @@ from penstock.core.settings.settings import ServingSettings
 from penstock.core.sql.access import Access
 from penstock.core.sql.budget import QueryError
 from penstock.core.sql.plan import Plan
+from penstock.serving.http.asked import read_query
 from penstock.serving.http.conversation import Conversation
 from penstock.serving.http.problems import Problem
 from penstock.serving.http.rights import require_right, until_refused
@@ -60,7 +61,7 @@ class WatchRoutes:
             text = f"this gateway shows no state {name!r}"
             raise Problem(HTTPStatus.NOT_FOUND, "state.unknown", text, allowed=known)
         require_right(request.scope, self._gateway, relation.right)
-        asked = request.query_params
+        asked = read_query(request)
         access, of = Access(), ""
         if "key" in asked:
             access, of = Access(keys=(_bytes(asked["key"]),)), f"k{asked['key']}"
@@ -154,7 +155,7 @@ async def _watching(watched: Watched, last: str) -> Any:
 
 def _last_of(request: HTTPConnection) -> str:
     """Return the event to go on behind: as browsers send it, or in the address."""
-    return request.headers.get("last-event-id") or request.query_params.get("last", "")
+    return request.headers.get("last-event-id") or read_query(request).get("last", "")
 
 
 def _key_and_value(row: tuple[Any, ...]) -> dict[str, Any]:
