@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncGenerator
+from functools import cache
 from http import HTTPStatus
 
 from starlette.requests import ClientDisconnect, Request
@@ -52,7 +53,8 @@ def content_type(request: Request) -> str:
 
 def single_header(request: Request, name: str) -> str | None:
     """Return a header; None: it is not there. Problem ``header.several``: nobody knows which."""
-    found = request.headers.getlist(name)
+    wanted = _on_the_wire(name)
+    found = [value for each, value in request.scope["headers"] if each == wanted]
     if len(found) > 1:
         raise Problem(
             HTTPStatus.BAD_REQUEST,
@@ -60,7 +62,12 @@ def single_header(request: Request, name: str) -> str | None:
             f"the request has {len(found)} headers {name}",
             allowed="one",
         )
-    return found[0] if found else None
+    return found[0].decode("latin-1") if found else None
+
+
+@cache
+def _on_the_wire(name: str) -> bytes:
+    return name.lower().encode()
 
 
 class Bodies:

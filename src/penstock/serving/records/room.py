@@ -1,5 +1,7 @@
 """The room that takes records for streams."""
 
+from typing import Any, cast
+
 from starlette.routing import Route
 
 from penstock.serving.records.describe import record_paths, record_schemas
@@ -15,7 +17,8 @@ class _Records(Room):
             building.gateway, building.settings, writer=building.writer, meter=building.meter
         )
         self.routes = [
-            Route("/v1/streams/{name}/records", records.post, methods=["POST"]),
+            # Any ASGI application may stand there; the type says functions only.
+            Route("/v1/streams/{name}/records", cast("Any", records), methods=["POST"]),
             *building.socket_routes("/v1/streams/{name}/socket", records.converse),
         ]
         self.paths = record_paths(building.gateway)

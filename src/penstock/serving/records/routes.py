@@ -9,7 +9,7 @@ from http import HTTPStatus
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Scope
+from starlette.types import Receive, Scope, Send
 
 from penstock.core.graph.gateway import Gateway
 from penstock.core.settings.settings import ServingSettings
@@ -56,12 +56,19 @@ class RecordRoutes:
         self._transactions = writer.transactions
         self._meter = meter
 
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; an ASGI application, because this is done for every record."""
+        response = await self.post(Request(scope, receive, send))
+        await response(scope, receive, send)
+
     async def post(self, request: Request) -> Response:
-        """Answer a request."""
+        """Return the answer to a request."""
         reader = self._reader(request.scope)
         kind = content_type(request)
-        atomic = _choice(request, "atomic", _TRUTHS, allowed="true or false")
-        each = _choice(request, "answer", _ANSWERS, allowed="each or summary", usual=True)
+        atomic, each = False, True
+        if request.scope["query_string"]:
+            atomic = _choice(request, "atomic", _TRUTHS, allowed="true or false")
+            each = _choice(request, "answer", _ANSWERS, allowed="each or summary", usual=True)
         once = idempotency_key(request)
         if once is None and not atomic and kind == NDJSON:
             self._intake.require_room(0)
@@ -120,7 +127,7 @@ class RecordRoutes:
     async def _write(
         self, reader: RecordReader, records: Sequence[Taken | Mistake], *, listed: bool
     ) -> Response:
-        good = sum(isinstance(each, Taken) for each in records)
+        good = [type(each) for each in records].count(Taken)
         if good:
             self._intake.require_room(good)
         self._meter.took(len(records))
