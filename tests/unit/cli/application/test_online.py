@@ -2,7 +2,7 @@
 
 APP = """
 from penstock import App, record
-from penstock.connectors import json_files, lookup, postgres_table
+from penstock.connectors import BatchLimits, json_files, lookup, postgres_table
 from penstock.errors import ConfigurationError
 
 app = App("shop")
@@ -13,6 +13,7 @@ class Small:
 
 class Tried:
     delivery = "at_least_once"
+    limits = BatchLimits()
     def __init__(self, fault=None):
         self.fault = fault
     def describe(self):
@@ -26,6 +27,7 @@ class Tried:
 
 class Silent:
     delivery = "at_least_once"
+    limits = BatchLimits()
     def describe(self):
         return "a place that nobody can try"
     def open(self, sink):
