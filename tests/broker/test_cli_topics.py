@@ -185,6 +185,13 @@ def test_an_application_is_applied_once_and_gives_types_to_tail_and_produce(
     with Producer(kafka) as producer:
         producer.send(name, key=b"x", value=b"broken")
 
+    # So does the type that a condition is about.
+    _, out, _ = penstock("topics", "tail", name, "--json", "--where", "count < 2 and word <> 'a'")
+    assert [msgspec.json.decode(line)["key"] for line in out.splitlines()] == ["d"]
+    code, _, err = penstock("topics", "tail", name, "--where", "wrod like 'd%'")
+    assert code == 1
+    assert "did you mean 'word'?" in err
+
     _, out, _ = penstock("topics", "tail", name, "--app", f"{module}.py", "--json")
     found = [msgspec.json.decode(line) for line in out.splitlines()]
     assert [(each["key"], each["value"]) for each in found] == [

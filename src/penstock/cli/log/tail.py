@@ -5,22 +5,32 @@ from collections.abc import Callable, Iterator
 from heapq import nlargest
 from itertools import islice
 from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 from penstock.backbone.topics.range import Last, Start
 from penstock.cli.arguments import add_app, add_json, command, read_count
-from penstock.cli.log.conditions import read_condition
+from penstock.cli.log.conditions import Holds, read_condition
 from penstock.cli.moments import START_HELP, read_start
 from penstock.cli.records import Columns, Shown, as_json, by_type, plainly, text_of
 from penstock.cli.session import Session
 from penstock.cli.stopping import Stop, stop_on_signals
+from penstock.core.graph.data import OnLog
 from penstock.core.hints import did_you_mean
 from penstock.core.matching.linear import linear_search
+from penstock.core.records.record import RecordType, record_of
 from penstock.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from penstock.backbone.client.connection import Connection
 
 __all__ = ["add_tail"]
 
 _DEFAULT_LAST = 10
 _LIMIT_HELP = "the newest N; with --from or --follow, stop after N"
+_WHERE_HELP = (
+    "only records for which this is true: an expression, such as \"count > 2 and word <> 'the'\","
+    " or FIELD=VALUE (repeatable)"
+)
 
 
 def add_tail(parser: argparse.ArgumentParser) -> None:
@@ -41,12 +51,7 @@ def add_tail(parser: argparse.ArgumentParser) -> None:
         "--grep", type=_pattern, metavar="REGEX", help="only records whose key or value matches"
     )
     parser.add_argument(
-        "--where",
-        type=read_condition,
-        action="append",
-        default=[],
-        metavar="FIELD=VALUE",
-        help="only records for which this holds; also != > < >= <= (repeatable)",
+        "--where", action="append", default=[], metavar="CONDITION", help=_WHERE_HELP
     )
     parser.add_argument("--headers", action="store_true", help="also show the headers")
     parser.add_argument(
@@ -68,12 +73,14 @@ def _pattern(text: str) -> Callable[[str], bool]:
 
 
 def _tail(session: Session) -> int:
-    decode = _decoder(session)
+    data = _declared(session)
+    decode = by_type(data) if data is not None else plainly
     write = _writer(session)
     with stop_on_signals() as stop, session.connected() as connection:
         from penstock.backbone.log.reader import LogReader
 
         arguments = session.arguments
+        conditions = _conditions(arguments, data, connection)
         records = LogReader(connection).read(
             arguments.topic,
             start=_start(arguments),
@@ -83,7 +90,7 @@ def _tail(session: Session) -> int:
             stop=stop.event,
             when_trimmed="skip",
         )
-        found = (shown for shown in map(decode, records) if _wanted(session, shown))
+        found = (shown for shown in map(decode, records) if _wanted(arguments, conditions, shown))
         for shown in _until(_limited(found, arguments), stop):
             write(shown)
         return stop.exit_code
@@ -117,20 +124,39 @@ def _until(found: Iterator[Shown], stop: Stop) -> Iterator[Shown]:
             return
 
 
-def _decoder(session: Session) -> Callable[..., Shown]:
+def _declared(session: Session) -> OnLog | None:
+    """Return the stream or table that the topic holds in ``--app``; None for any other topic."""
     if session.arguments.app is None:
-        return plainly
+        return None
     graph = session.application.graph
     for data in graph.on_log:
         if data.name == session.arguments.topic:
-            return by_type(data)
+            return data
     if session.arguments.topic in {spec.name for spec in graph.topics()}:
-        return plainly
+        return None
     raise ConfigurationError(
         f"{graph.app} has no stream or table {session.arguments.topic!r}",
         code="topic.not-in-app",
         hint=did_you_mean(session.arguments.topic, [data.name for data in graph.on_log]),
     )
+
+
+def _conditions(
+    arguments: argparse.Namespace, data: OnLog | None, connection: "Connection"
+) -> list[Holds]:
+    if not arguments.where:
+        return []
+    record = data.record if data is not None else _stored_type(arguments.topic, connection)
+    return [read_condition(text, record) for text in arguments.where]
+
+
+def _stored_type(topic: str, connection: "Connection") -> RecordType[Any] | None:
+    """Return the type that the topic was declared with last, None if nobody declared it."""
+    from penstock.backbone.declare import schema_versions
+    from penstock.backbone.schemas import SchemaRegistry
+
+    versions = schema_versions(SchemaRegistry(connection).get(topic))
+    return record_of(versions[-1]) if versions else None
 
 
 def _writer(session: Session) -> Callable[[Shown], None]:
@@ -142,8 +168,8 @@ def _writer(session: Session) -> Callable[[Shown], None]:
     return Columns(terminal, headers=session.arguments.headers).write
 
 
-def _wanted(session: Session, shown: Shown) -> bool:
-    arguments, record = session.arguments, shown.record
+def _wanted(arguments: argparse.Namespace, conditions: list[Holds], shown: Shown) -> bool:
+    record = shown.record
     # A key that is no text is typed as the bytes that it has.
     wanted = None if arguments.key is None else arguments.key.encode(errors="surrogateescape")
     if wanted is not None and record.key != wanted:
@@ -152,4 +178,4 @@ def _wanted(session: Session, shown: Shown) -> bool:
         texts = (text_of(record.key), text_of(record.value))
         if not any(arguments.grep(text) for text in texts):
             return False
-    return all(condition.holds(shown.value) for condition in arguments.where)
+    return all(holds(shown) for holds in conditions)

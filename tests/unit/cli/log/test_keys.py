@@ -12,12 +12,11 @@ from penstock.cli.log.tail import _wanted
     ("typed", "key"), [("a", b"a"), ("\u00e9", b"\xc3\xa9"), ("\udcff", b"\xff")]
 )
 def test_tail_finds_the_key_that_was_typed(typed, key):
-    arguments = SimpleNamespace(key=typed, grep=None, where=[])
-    session = SimpleNamespace(arguments=arguments)
+    arguments = SimpleNamespace(key=typed, grep=None)
     record = SimpleNamespace(key=key)
-    assert _wanted(session, SimpleNamespace(record=record, value=None))
+    assert _wanted(arguments, [], SimpleNamespace(record=record, value=None))
     record.key = b"other"
-    assert not _wanted(session, SimpleNamespace(record=record, value=None))
+    assert not _wanted(arguments, [], SimpleNamespace(record=record, value=None))
 
 
 def test_produce_sends_the_bytes_that_were_typed():
