@@ -7,16 +7,22 @@ from typing import Any, TypeVar
 
 from penstock.cli.session import Session
 
-__all__ = ["Run", "add_app", "add_common", "add_json", "command", "read_count"]
+__all__ = ["Run", "add_app", "add_common", "add_json", "add_verb", "command", "read_count"]
 
 Run = Callable[[Session], int | None]
 T = TypeVar("T")
 
 
 def command(parser: argparse.ArgumentParser, run: Run) -> None:
-    """Say what a verb does, and give it the arguments that all have."""
+    """Say what runs a verb, and give it the arguments that all have."""
     add_common(parser, default=argparse.SUPPRESS)
     parser.set_defaults(run=run)
+
+
+def add_verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:
+    """Add a verb below another one; the list of verbs and its own help say what it does."""
+    found: argparse.ArgumentParser = verbs.add_parser(name, help=text, description=text)
+    return found
 
 
 def add_common(parser: argparse.ArgumentParser, *, default: Any) -> None:

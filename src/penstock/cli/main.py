@@ -33,38 +33,34 @@ class Verb(NamedTuple):
 
 
 VERBS = {
-    "init": Verb("application.init", "make a project that runs"),
+    "init": Verb("application.init", "create a project that runs and has a test"),
     "check": Verb("application.check", "verify an application; start nothing"),
     "graph": Verb("application.graph", "draw an application"),
     "connectors": Verb("application.connectors", "show the connectors and their options"),
-    "explain": Verb("application.explain", "show what its parts compute, where and how"),
+    "explain": Verb("application.explain", "show what the parts of an application compute"),
     "dev": Verb("running.dev", "run a whole application on this machine"),
     "run": Verb("running.run", "run parts of an application in this process"),
     "status": Verb("status.status", "show the parts that run in this project"),
-    "console": Verb("running.console", "serve the page that shows what runs in this project"),
+    "console": Verb("running.console", "show what runs in this project, in a browser"),
     "rebuild": Verb(
         "running.rebuild",
         "recompute a pipeline from the log and replace its output",
     ),
-    "replay": Verb(
-        "running.replay", "run a part over a range of the past, into an output of its own"
-    ),
-    "reset": Verb(
-        "running.reset", "restart a service at the beginning of its input, and rebuild its state"
-    ),
+    "replay": Verb("running.replay", "run a part over a range of the past, into separate topics"),
+    "reset": Verb("running.reset", "restart a service from the beginning of its input"),
     "query": Verb("log.query", "run SQL over states, tables, streams and the lake"),
     "live": Verb("log.live", "follow a live query: its result, and then each change"),
     "lake": Verb("log.lake", "show and maintain lake tables"),
     "topics": Verb("log.topics", "show, read and write topics"),
     "state": Verb("log.state", "show the state of running services"),
     "groups": Verb("log.groups", "show consumer groups and their lag"),
-    "dead-letters": Verb("log.deadletters", "show dead letters: what could not be used, and why"),
+    "dead-letters": Verb("log.deadletters", "show dead letters, and give them back"),
     "config": Verb("machine.config", "show the settings and where they came from"),
     "broker": Verb("log.broker", "run the embedded broker in the foreground"),
     "export": Verb("machine.export", "write dashboards and alerts for other systems"),
     "bundle": Verb("machine.bundle", "write one file for a bug report, without secrets"),
-    "jars": Verb("machine.jars", "fetch and verify the jars"),
-    "doctor": Verb("machine.doctor", "show what is installed, what is missing, and how to fix it"),
+    "jars": Verb("machine.jars", "fetch and verify the jars of Kafka and Spark"),
+    "doctor": Verb("machine.doctor", "show what is missing on this machine, and how to fix it"),
 }
 _CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 

@@ -3,7 +3,7 @@
 import argparse
 from dataclasses import asdict
 
-from penstock.cli.arguments import add_json, command
+from penstock.cli.arguments import add_json, add_verb, command
 from penstock.cli.session import Session
 from penstock.core.printable import printable
 
@@ -13,11 +13,13 @@ __all__ = ["register"]
 def register(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     verbs = parser.add_subparsers(metavar="list|describe", required=True)
-    listed = verbs.add_parser("list", help="show all connectors, installed ones of others too")
+    listed = add_verb(verbs, "list", "show all connectors, also those of other packages")
     add_json(listed)
     command(listed, _list)
-    described = verbs.add_parser("describe", help="show one connector with all its options")
-    described.add_argument("name", metavar="NAME", help="its name, such as postgres_table")
+    described = add_verb(verbs, "describe", "show one connector with all its options")
+    described.add_argument(
+        "name", metavar="NAME", help="the name of a connector, such as postgres_table"
+    )
     add_json(described)
     command(described, _describe)
 

@@ -32,16 +32,18 @@ def register(parser: argparse.ArgumentParser) -> None:
         help=f"the newest N ({_DEFAULT_COUNT}); with --give-back: at most N, the oldest first",
     )
     parser.add_argument(
-        "--record", metavar="PLACE", help="only those of the record at this place: words[0]@12"
+        "--record", metavar="PLACE", help="only those of one record, such as words[0]@12"
     )
     parser.add_argument(
         "--give-back",
         action="store_true",
-        help="say what would go back to its stream; with --yes do it",
+        help="say which records would go back to their stream; with --yes, send them",
     )
-    parser.add_argument("--yes", action="store_true", help="give them back")
+    parser.add_argument("--yes", action="store_true", help="with --give-back: do it")
     parser.add_argument(
-        "--again", action="store_true", help="also what failed again after it was given back often"
+        "--again",
+        action="store_true",
+        help="also records that were given back three times and failed again",
     )
     shape = parser.add_mutually_exclusive_group()
     shape.add_argument(

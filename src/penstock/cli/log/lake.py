@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.arguments import add_app, add_json, command
+from penstock.cli.arguments import add_app, add_json, add_verb, command
 from penstock.cli.screen.terminal import shortened
 from penstock.cli.session import Session
 from penstock.core.graph.data import Lake
@@ -26,10 +26,10 @@ _STEP = 1024
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    actions = parser.add_subparsers(metavar="list|describe|history|maintain", required=True)
 
     def action(name: str, text: str, run: Callable[[Session], None]) -> argparse.ArgumentParser:
-        found = actions.add_parser(name, help=text, description=text)
+        found = add_verb(actions, name, text)
         add_app(found)
         add_json(found)
         command(found, run)

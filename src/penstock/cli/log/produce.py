@@ -60,7 +60,7 @@ class _Rejects:
 
 def add_produce(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("topic", metavar="TOPIC")
+    parser.add_argument("topic", metavar="TOPIC", help="the name of a topic")
     parser.add_argument(
         "values",
         metavar="JSON",

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from penstock.cli.arguments import add_app, add_json, command, read_count
+from penstock.cli.arguments import add_app, add_json, add_verb, command, read_count
 from penstock.cli.session import Session
 from penstock.core.asking.questions import Get, Positions, Rows, Scan
 from penstock.core.graph.parts import Service
@@ -33,21 +33,21 @@ _PAGE_BYTES = 8 << 20
 def register(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs and their arguments."""
     verbs = parser.add_subparsers(metavar="stores|get|scan", required=True)
-    stores = verbs.add_parser("stores", help="the states of an application, and who has them")
+    stores = add_verb(verbs, "stores", "show the states of an application, and who has them")
     add_app(stores)
     add_json(stores)
     command(stores, _stores)
-    get = verbs.add_parser("get", help="the value of a key")
+    get = add_verb(verbs, "get", "show the value of a key")
     _add_state(get)
-    get.add_argument("key", metavar="KEY")
+    get.add_argument("key", metavar="KEY", help="the key, as text")
     add_json(get)
     command(get, _get)
-    scan = verbs.add_parser("scan", help="the values of keys, in the order of the keys")
+    scan = add_verb(verbs, "scan", "show the values of keys, in the order of the keys")
     _add_state(scan)
-    scan.add_argument("--prefix", default="", metavar="TEXT", help="only keys that begin so")
-    scan.add_argument("--after", metavar="KEY", help="only keys behind this one")
+    scan.add_argument("--prefix", default="", metavar="TEXT", help="only keys that begin with TEXT")
+    scan.add_argument("--after", metavar="KEY", help="only keys after this one")
     scan.add_argument(
-        "--limit", type=read_count, default=_DEFAULT_ROWS, metavar="N", help="at most so many (20)"
+        "--limit", type=read_count, default=_DEFAULT_ROWS, metavar="N", help="at most N keys (20)"
     )
     add_json(scan)
     command(scan, _scan)

@@ -35,7 +35,7 @@ _WHERE_HELP = (
 
 def add_tail(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("topic", metavar="TOPIC")
+    parser.add_argument("topic", metavar="TOPIC", help="the name of a topic")
     parser.add_argument("--from", dest="start", type=read_start, default=None, help=START_HELP)
     parser.add_argument("--follow", "-f", action="store_true", help="wait for new records")
     parser.add_argument("--limit", "-n", type=read_count, metavar="N", help=_LIMIT_HELP)

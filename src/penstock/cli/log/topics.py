@@ -4,7 +4,7 @@ import argparse
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.arguments import add_app, add_json, command
+from penstock.cli.arguments import add_app, add_json, add_verb, command
 from penstock.cli.log.produce import add_produce
 from penstock.cli.log.tail import add_tail
 from penstock.cli.session import Session
@@ -20,19 +20,19 @@ __all__ = ["register"]
 def register(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs and their arguments."""
     verbs = parser.add_subparsers(metavar="list|describe|tail|produce|apply", required=True)
-    listing = verbs.add_parser("list", help="all topics")
+    listing = add_verb(verbs, "list", "show the topics")
     listing.add_argument(
         "--all", action="store_true", help="also show Kafka's and Penstock's own topics"
     )
     add_json(listing)
     command(listing, _list)
-    describe = verbs.add_parser("describe", help="show one topic: settings, partitions, schema")
-    describe.add_argument("topic", metavar="TOPIC")
+    describe = add_verb(verbs, "describe", "show one topic: settings, partitions, schema")
+    describe.add_argument("topic", metavar="TOPIC", help="the name of a topic")
     add_json(describe)
     command(describe, _describe)
-    add_tail(verbs.add_parser("tail", help="show records, decoded and filtered"))
-    add_produce(verbs.add_parser("produce", help="write records"))
-    apply = verbs.add_parser("apply", help="create the topics and schemas of an application")
+    add_tail(add_verb(verbs, "tail", "show records, decoded and filtered"))
+    add_produce(add_verb(verbs, "produce", "write records"))
+    apply = add_verb(verbs, "apply", "create the topics and schemas of an application")
     add_app(apply)
     apply.add_argument(
         "--change", action="store_true", help="change topics that differ from their declaration"

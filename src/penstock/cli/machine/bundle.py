@@ -43,7 +43,12 @@ _ASKED = ("now", "history", "happened", "topics", "groups")
 def register(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     add_app(parser)
-    parser.add_argument("--output", type=Path, metavar="FILE", help="the file; else one is named")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="the file to write; default: a name with the time",
+    )
     command(parser, _bundle)
 
 

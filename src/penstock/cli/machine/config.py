@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from penstock.cli.arguments import add_json, command
+from penstock.cli.arguments import add_json, add_verb, command
 from penstock.cli.screen.terminal import shortened
 from penstock.cli.session import Session
 from penstock.core.settings.configuration import Resolved
@@ -16,10 +16,10 @@ __all__ = ["register"]
 def register(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     verbs = parser.add_subparsers(metavar="show|explain", required=True)
-    show = verbs.add_parser("show", help="show all settings")
+    show = add_verb(verbs, "show", "show all settings")
     add_json(show)
     command(show, _show)
-    explain = verbs.add_parser("explain", help="show one setting and where it came from")
+    explain = add_verb(verbs, "explain", "show one setting and where it came from")
     explain.add_argument("key", metavar="KEY", help="the key, such as kafka.bootstrap")
     add_json(explain)
     command(explain, _explain)

@@ -4,7 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-from penstock.cli.arguments import command
+from penstock.cli.arguments import add_verb, command
 from penstock.cli.screen.terminal import shortened
 from penstock.cli.session import Session
 from penstock.core.status.dashboards import ALERTS, alert_rules, dashboard
@@ -19,7 +19,7 @@ _READABLE = 0o644
 def register(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs and their arguments."""
     verbs = parser.add_subparsers(metavar="grafana", required=True)
-    grafana = verbs.add_parser("grafana", help="a dashboard for Grafana, alerts for Prometheus")
+    grafana = add_verb(verbs, "grafana", "write a dashboard for Grafana and alerts for Prometheus")
     grafana.add_argument(
         "--output", type=Path, default=Path(), metavar="DIRECTORY", help="where to write the files"
     )

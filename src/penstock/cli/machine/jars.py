@@ -2,7 +2,7 @@
 
 import argparse
 
-from penstock.cli.arguments import add_json, command
+from penstock.cli.arguments import add_json, add_verb, command
 from penstock.cli.session import Session
 from penstock.errors import ConfigurationError
 from penstock.machine.java.classarchive import archives_dir
@@ -15,10 +15,10 @@ __all__ = ["register"]
 def register(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs and their arguments."""
     verbs = parser.add_subparsers(metavar="fetch|list|verify|archive", required=True)
-    fetch = verbs.add_parser("fetch", help="download missing jars into the cache")
+    fetch = add_verb(verbs, "fetch", "download missing jars into the cache")
     fetch.add_argument("--mirror", metavar="URL", help="the Maven repository to use")
-    listing = verbs.add_parser("list", help="show which jars are needed, and which are there")
-    verify = verbs.add_parser("verify", help="compare every byte in the cache with the list")
+    listing = add_verb(verbs, "list", "show which jars are needed, and which are there")
+    verify = add_verb(verbs, "verify", "compare every byte in the cache with the list")
     for verb, run in ((fetch, _fetch), (listing, _list), (verify, _verify)):
         verb.add_argument(
             "--only", choices=[str(each) for each in JarSet], help="only one set of jars"
@@ -26,7 +26,9 @@ def register(parser: argparse.ArgumentParser) -> None:
         command(verb, run)
     for verb in (listing, verify):
         add_json(verb)
-    archive = verbs.add_parser("archive", help="let Spark start sooner from now on")
+    archive = add_verb(
+        verbs, "archive", "write an archive of Spark's classes, so that Spark starts sooner"
+    )
     command(archive, _archive)
 
 
