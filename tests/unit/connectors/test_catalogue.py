@@ -1,6 +1,7 @@
 """What connectors say about themselves."""
 
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,19 @@ def test_every_option_of_every_connector_has_a_type_and_a_meaning(name):
     for option in entry.options:
         assert option.kind not in ("", "any"), option
         assert option.meaning, option
+
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+@pytest.mark.parametrize("name", CONNECTORS)
+def test_the_docs_have_every_connector_with_its_options(name):
+    pages = [page.read_text() for page in sorted(DOCS.glob("*.md"))]
+    assert f"`{name}" in (DOCS / "connectors.md").read_text() + (DOCS / "lookups.md").read_text()
+    about = "".join(page for page in pages if f"`{name}" in page)
+    for option in entry_of(name, entries(CONNECTORS)).options:
+        shown = (f"`{option.name}`", f"{option.name}=", f"{name}({option.name})")
+        assert any(each in about for each in shown), option.name
 
 
 def test_defaults_are_shown_as_they_are_written():
