@@ -41,7 +41,7 @@ class Found(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowChange(Generic[T_co]):
-    """What one who listens to a table, a state or a query is told.
+    """What a client that listens to a table, a state or a query is told.
 
     ``row``: a row as it is, at the beginning. ``ready``: all rows were told. ``change``: a row was
     written, or deleted (``value`` is None). ``reset``: too much happened during a break; forget all

@@ -32,7 +32,7 @@ _TURN_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Ticket(Generic[A]):
-    """What is good for the answer to a question.
+    """A text with which the answer to a question can be fetched later.
 
     ``text`` can be kept: ``Ticket(questions, text)`` is the same ticket in another process.
     """

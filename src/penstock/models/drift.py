@@ -103,5 +103,5 @@ class Drift:
 
     @property
     def drifted(self) -> bool:
-        """Whether the values are others than in training."""
+        """Whether the values differ from those of the training."""
         return self.index >= DRIFTED

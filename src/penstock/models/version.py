@@ -120,7 +120,7 @@ def opened(version: ModelVersion, kind: type[T]) -> T:
 
 
 def shape_of(kind: type) -> str:
-    """Return a hash of the schema of parameters: types of other fields have another one.
+    """Return a hash of the schema of parameters: types with other fields have another hash.
 
     Examples:
         >>> from penstock.models import shape_of

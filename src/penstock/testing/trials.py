@@ -50,7 +50,7 @@ def try_source(
 
     It is read once without a disturbance. Then, for each run, it is closed at random steps, and
     opened at the position of a random item, as JSON gives that back. Each split must give the same
-    items in the same order each time, once. AssertionError says what was not so.
+    items in the same order each time, once. An AssertionError says what is wrong.
 
     Args:
         connector: What is tried; what it reads must not change in the meantime.
@@ -184,7 +184,7 @@ def try_sink(
     The process dies before and after writes, and the next one goes on as Penstock does: from the
     positions of the writer, or from an offset that may be behind. A sink that is exactly once must
     have each record once, and keep a second run out; any other must have each at least once.
-    AssertionError says what was not so.
+    An AssertionError says what is wrong.
 
     Args:
         connector: What is tried.

@@ -312,7 +312,7 @@ def rotated_log(
     so. It does not end.
 
     Args:
-        path: The log; what it was rotated to stands beside it, and has its name in front.
+        path: The log. What it was rotated to is in the same directory, and begins with its name.
         grace: How long a file that was renamed must not have grown before the next one is read.
         max_line: How long a line may be; a longer one becomes a dead letter.
 

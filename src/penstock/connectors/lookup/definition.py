@@ -87,7 +87,7 @@ def lookup(
     timeout: str | timedelta = "2s",
     at_once: int = 100,
 ) -> Lookup[T]:
-    """Look rows up in a store of your own.
+    """Look up rows in a store of your own, from async services.
 
     Args:
         store: The function that connects, and returns what has ``fetch`` and ``close``.

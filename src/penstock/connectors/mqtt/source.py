@@ -232,9 +232,9 @@ def mqtt_topics(
 ) -> MqttTopics:
     """Read the messages of topics of MQTT, exactly once where they are sent with QoS 2.
 
-    The broker keeps a session for the client, and the messages that come while nobody listens. It
-    is told that a message has come when its record is on the log. Messages of QoS 1 are there at
-    least once, those of QoS 0 once or never. It speaks MQTT 3.1.1, over TCP or TLS.
+    The broker keeps a session for the client, with the messages that come while nobody listens. A
+    message is acknowledged when its record is on the log. Messages of QoS 1 are there at least
+    once, those of QoS 0 once or never. It speaks MQTT 3.1.1, over TCP or TLS.
 
     Args:
         topics: A filter of topics, ``"plant/+/temperature"`` or ``"plant/#"``, or several in a

@@ -144,7 +144,7 @@ def postgres_lookup(
     timeout: str | timedelta = "2s",
     at_once: int = 100,
 ) -> Lookup[T]:
-    """Look rows of a table of PostgreSQL up by key, from async services.
+    """Look up rows of a table of PostgreSQL by key, from async services.
 
     Keys that calls ask for at the same time go in one statement. Rows are kept, up to a number and
     an age. While the server is away, calls get a TransientError (``connector.away``), or a stale

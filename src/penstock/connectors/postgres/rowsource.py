@@ -218,10 +218,11 @@ def postgres_rows(
 ) -> PostgresRows:
     """Read the rows that are added to a table of PostgreSQL, exactly once, by a column that grows.
 
-    It asks for rows with larger numbers again and again. A row is read when all have ended who
-    wrote to the table when its number was first seen, so one that commits late is not passed over;
-    a transaction that stays open holds the source up. Updates and deletions are not seen: follow
-    the changes for these. It needs ``penstock[postgres]``, and no rights but to read.
+    It asks for rows with larger numbers again and again. It reads a row when every transaction has
+    ended that was writing to the table when its number was first seen, so a row that is committed
+    late is not passed over; a transaction that stays open holds the source up. Updates and
+    deletions are not seen: ``postgres_changes`` follows these. It needs ``penstock[postgres]``, and
+    only the right to read.
 
     Args:
         table: Its name, with that of its schema if that is not in the search path.

@@ -114,7 +114,7 @@ def redis_lookup(
     timeout: str | timedelta = "2s",
     at_once: int = 100,
 ) -> Lookup[T]:
-    """Look rows in Redis or Valkey up by key, from async services.
+    """Look up rows in Redis or Valkey by key, from async services.
 
     It reads what ``redis_keys`` writes: a hash or a JSON text under the prefix and the key of the
     record type. Keys that calls ask for at the same time go in one pipeline. Rows are kept, up to a

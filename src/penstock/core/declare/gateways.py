@@ -37,7 +37,7 @@ class DeclaresGateways:
         webhooks: str | tuple[str, ...] = (),
         pages: str = "",
     ) -> Gateway:
-        """Declare a door over HTTP: records in, tables and states out, questions answered.
+        """Declare a gateway: over HTTP it takes records, shows tables and states, and answers.
 
         A record that was acknowledged is on the log. Any process of the gateway answers for all
         partitions: it asks the workers that own them. Where it listens, and the tokens of callers,
