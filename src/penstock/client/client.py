@@ -9,14 +9,14 @@ from penstock.client.limits import ClientLimits
 from penstock.client.live import Live, SyncLive
 from penstock.client.lookups import Lookups, SyncLookups
 from penstock.client.queries import Queries, SyncQueries
-from penstock.client.questions import Asked, SyncAsked
+from penstock.client.questions import QuestionRequests, SyncAsked
 from penstock.client.records import Records, SyncRecords
 from penstock.client.wire import Token, Wire, address_of
 
 __all__ = ["Client", "SyncClient"]
 
 
-class Client(Records, Asked, Lookups, Queries, Changes, Live):
+class Client(Records, QuestionRequests, Lookups, Queries, Changes, Live):
     """A client of a gateway, for ``async`` code; ``async with`` opens and closes it.
 
     It is for one event loop, and for many calls at once. Requests that may succeed later are sent

@@ -18,7 +18,7 @@ from penstock.core.graph.questions import Questions
 from penstock.core.options import span_of
 from penstock.errors import TransientError
 
-__all__ = ["Asked", "SyncAsked", "Ticket"]
+__all__ = ["QuestionRequests", "SyncAsked", "Ticket"]
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -48,7 +48,7 @@ class _Ticket(msgspec.Struct):
 _TICKET = msgspec.json.Decoder(_Ticket)
 
 
-class Asked(Asking):
+class QuestionRequests(Asking):
     """The requests that ask questions of the application."""
 
     async def ask(
@@ -140,7 +140,7 @@ class Asked(Asking):
 class SyncAsked(SyncAsking):
     """The same, for callers without an event loop."""
 
-    _asked: Asked
+    _asked: QuestionRequests
 
     def ask(
         self,

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from penstock.errors import ConfigurationError
 
-__all__ = ["GROUP", "Entry", "Option", "entries", "entry_of", "read_entry"]
+__all__ = ["GROUP", "CatalogueEntry", "Option", "entries", "entry_of", "read_entry"]
 
 GROUP = "penstock.connectors"
 """The group of entry points that other packages offer connectors in."""
@@ -41,7 +41,7 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CatalogueEntry:
     """A connector: what it is called, what it does, what it takes."""
 
     name: str
@@ -54,14 +54,14 @@ class Entry:
     """What its docstring says before the options."""
 
 
-def entries(own: Mapping[str, Callable[..., Any]]) -> list[Entry]:
+def entries(own: Mapping[str, Callable[..., Any]]) -> list[CatalogueEntry]:
     """Return all connectors, those of Penstock first; one that does not load says so."""
     found = [read_entry(name, make, package="penstock") for name, make in sorted(own.items())]
     others = sorted(entry_points(group=GROUP), key=lambda point: point.name)
     return found + [_loaded(point) for point in others]
 
 
-def entry_of(name: str, known: list[Entry]) -> Entry:
+def entry_of(name: str, known: list[CatalogueEntry]) -> CatalogueEntry:
     """Return the connector of a name; ConfigurationError where there is none."""
     for entry in known:
         if entry.name == name:
@@ -75,7 +75,7 @@ def entry_of(name: str, known: list[Entry]) -> Entry:
     )
 
 
-def read_entry(name: str, make: Callable[..., Any], *, package: str) -> Entry:
+def read_entry(name: str, make: Callable[..., Any], *, package: str) -> CatalogueEntry:
     """Return what the function that makes a connector says about it."""
     lines = (inspect.getdoc(make) or "").split("\n")
     meanings = dict(_meanings(lines))
@@ -90,16 +90,18 @@ def read_entry(name: str, make: Callable[..., Any], *, package: str) -> Entry:
         for parameter in signature.parameters.values()
     )
     direction, promise = _promise(_made(make))
-    return Entry(name, direction, promise, lines[0], package, options, _before_options(lines))
+    return CatalogueEntry(
+        name, direction, promise, lines[0], package, options, _before_options(lines)
+    )
 
 
-def _loaded(point: EntryPoint) -> Entry:
+def _loaded(point: EntryPoint) -> CatalogueEntry:
     package = point.dist.name if point.dist else "?"
     try:
         return read_entry(point.name, point.load(), package=package)
     except Exception as error:  # noqa: BLE001 - code of others: the list goes on without it
         text = f"it does not load: {type(error).__name__}: {error}"
-        return Entry(point.name, "connector", "?", text, package, (), text)
+        return CatalogueEntry(point.name, "connector", "?", text, package, (), text)
 
 
 def _made(make: Callable[..., Any]) -> Any:

@@ -88,7 +88,7 @@ class Directory:
         return f"{count} file{'' if count == 1 else 's'} for {part.name} now"
 
 
-class Place(msgspec.Struct, frozen=True):
+class FilePlace(msgspec.Struct, frozen=True):
     """How far a file was read, and which one that was."""
 
     size: int
@@ -144,7 +144,7 @@ class DirectoryReading:
         if not isinstance(item, FileItem):
             raise TypeError("no item of a file")
         place = self._place
-        return msgspec.to_builtins(Place(place.size, place.head, item.end, item.at + 1))
+        return msgspec.to_builtins(FilePlace(place.size, place.head, item.end, item.at + 1))
 
     def close(self) -> None:
         """Close the file."""
@@ -152,19 +152,19 @@ class DirectoryReading:
             self._stream.close()
         os.close(self._descriptor)
 
-    def _same(self, left: Place, found: Place) -> Place:
+    def _same(self, left: FilePlace, found: FilePlace) -> FilePlace:
         if (left.size, left.head) != (found.size, found.head):
             raise self._changed(f"it has {found.size} bytes, it had {left.size}")
         return left
 
-    def _identity(self) -> Place:
+    def _identity(self) -> FilePlace:
         head = os.pread(self._descriptor, _HEAD, 0)
         digest = hashlib.blake2b(head, digest_size=8).hexdigest()
-        return Place(os.fstat(self._descriptor).st_size, digest)
+        return FilePlace(os.fstat(self._descriptor).st_size, digest)
 
-    def _load(self, position: Position) -> Place:
+    def _load(self, position: Position) -> FilePlace:
         try:
-            return msgspec.convert(position, Place)
+            return msgspec.convert(position, FilePlace)
         except msgspec.ValidationError as error:
             raise ConfigurationError(
                 f"{position!r} is not a position of a file: {error}",

@@ -31,7 +31,7 @@ _VALUE = "22"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class PostgresLookupTarget:
     """Which columns of which table are asked for, and by which."""
 
     table: tuple[str, ...]
@@ -193,10 +193,12 @@ def _target(
     table: tuple[str, ...],
     key: Any,
     address: Address,
-) -> Target:
+) -> PostgresLookupTarget:
     schema = record.schema if record else Schema(name="unknown", fields=(), key=("unknown",))
     columns = tuple(each.name for each in schema.fields)
-    return Target(table=table, key=_key(options, key, schema.key), columns=columns, address=address)
+    return PostgresLookupTarget(
+        table=table, key=_key(options, key, schema.key), columns=columns, address=address
+    )
 
 
 def _key(options: ConnectorOptions, given: Any, usual: tuple[str, ...]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from penstock.connectors.connector import BatchLimits
 from penstock.connectors.opening import closed_on_failure, sink_of
 from penstock.connectors.options import ConnectorOptions
 from penstock.connectors.postgres.address import Address, read_address
-from penstock.connectors.postgres.writer import TableWriter, Target
+from penstock.connectors.postgres.writer import PostgresSinkTarget, TableWriter
 from penstock.core.graph.parts import Sink, Source
 from penstock.errors import ConfigurationError, Problem
 
@@ -52,7 +52,7 @@ class PostgresTable:
         finally:
             writer.close()
 
-    def _target(self, sink: Sink) -> Target:
+    def _target(self, sink: Sink) -> PostgresSinkTarget:
         schema = sink.reads.record.schema
         key = self.key or (schema.key if self.mode == "upsert" else ())
         if self.mode == "upsert" and not key:
@@ -74,7 +74,7 @@ class PostgresTable:
                 code="sink.no-key",
                 hint='leave out key=, and take mode="upsert"',
             )
-        return Target(
+        return PostgresSinkTarget(
             sink=sink.name,
             topic=sink.reads.topic.name,
             schema=schema,

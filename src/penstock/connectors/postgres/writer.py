@@ -24,7 +24,7 @@ from penstock.errors import ConfigurationError, TransientError
 if TYPE_CHECKING:
     from psycopg import Connection, Error, sql
 
-__all__ = ["POSITIONS", "TableWriter", "Target"]
+__all__ = ["POSITIONS", "PostgresSinkTarget", "TableWriter"]
 
 POSITIONS = "penstock_positions"
 """The table of positions, in the schema where the rows go."""
@@ -35,7 +35,7 @@ _REFUSED = ("22", "23", "44", "P0001")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class PostgresSinkTarget:
     """What one sink writes, and where."""
 
     sink: str
@@ -50,7 +50,7 @@ class Target:
 class TableWriter:
     """One connection that writes for one sink."""
 
-    def __init__(self, target: Target, address: Address) -> None:
+    def __init__(self, target: PostgresSinkTarget, address: Address) -> None:
         from_library = client()
         self._sql = from_library.sql
         self._target = target

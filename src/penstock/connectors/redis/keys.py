@@ -8,7 +8,7 @@ from penstock.connectors.connector import BatchLimits
 from penstock.connectors.opening import closed_on_failure, sink_of
 from penstock.connectors.options import ConnectorOptions
 from penstock.connectors.redis.address import Address, read_address
-from penstock.connectors.redis.writer import KeysWriter, Target
+from penstock.connectors.redis.writer import KeysWriter, RedisSinkTarget
 from penstock.core.graph.parts import Sink, Source
 from penstock.errors import ConfigurationError, Problem
 
@@ -52,7 +52,7 @@ class RedisSink:
             writer.close()
         return f"it answers; {written} records were written so far"
 
-    def _target(self, sink: Sink) -> Target:
+    def _target(self, sink: Sink) -> RedisSinkTarget:
         schema = sink.reads.record.schema
         if self.kind != "publish" and not schema.key:
             raise ConfigurationError(
@@ -61,7 +61,7 @@ class RedisSink:
                 hint=f'declare one: @record(key="...") above class {schema.name}',
             )
         expire = None if self.expire is None else round(self.expire.total_seconds() * 1000)
-        return Target(
+        return RedisSinkTarget(
             sink=sink.name,
             topic=sink.reads.topic.name,
             fields=tuple(each.name for each in schema.fields),

@@ -25,7 +25,7 @@ _LARGEST = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class RedisLookupTarget:
     """Under which keys rows are, and how."""
 
     prefix: bytes
@@ -48,7 +48,7 @@ class Target:
 class KeyRows:
     """One connection that rows are asked for over."""
 
-    def __init__(self, target: Target, connection: "Redis") -> None:
+    def __init__(self, target: RedisLookupTarget, connection: "Redis") -> None:
         self._target, self._connection = target, connection
         self._encode = key_encoder(target.schema) or (lambda _: b"")
         fields = target.schema.fields
@@ -164,11 +164,11 @@ def _target(
     prefix: Any,
     layout: Any,
     address: Address,
-) -> Target:
+) -> RedisLookupTarget:
     if record is not None and not record.schema.key:
         options.wrong("record", f"{record.name} has no key", '@record(key="id") above its class')
     place = options.text("prefix", prefix, "", 'redis_lookup("orders:")')
-    return Target(
+    return RedisLookupTarget(
         prefix=place.encode("utf-8", "replace"),
         schema=record.schema if record else Schema(name="unknown", fields=()),
         layout=options.word("layout", layout, ("hash", "json"), "hash"),

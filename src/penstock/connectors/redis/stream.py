@@ -23,7 +23,7 @@ _MOST_STREAMS = 100
 _ID = re.compile(r"\d{1,20}-\d{1,20}")
 
 
-class Entry(Item, frozen=True):
+class StreamEntry(Item, frozen=True):
     """An entry of a stream: its fields as texts, and its identifier."""
 
     id: str = ""
@@ -113,7 +113,7 @@ class StreamReading:
         if position is not None:
             self._require_same_stream()
 
-    def read(self) -> list[Entry]:
+    def read(self) -> list[StreamEntry]:
         """Return the next entries."""
         with explained():
             found: Any = self._connection.xread({self._stream: self._last}, count=_AT_ONCE)
@@ -126,17 +126,17 @@ class StreamReading:
 
     def position_after(self, item: Item) -> Position:
         """Return the identifier of an entry."""
-        if not isinstance(item, Entry):
+        if not isinstance(item, StreamEntry):
             raise TypeError("no entry of a stream")
         return item.id
 
     def close(self) -> None:
         """Leave the connection to whoever opened it."""
 
-    def _entry(self, name: bytes, fields: Mapping[bytes, bytes]) -> Entry:
+    def _entry(self, name: bytes, fields: Mapping[bytes, bytes]) -> StreamEntry:
         self._count += 1
         content = {_text(field): _text(value) for field, value in fields.items()}
-        return Entry(content, self._count - 1, _text(name))
+        return StreamEntry(content, self._count - 1, _text(name))
 
     def _require_same_stream(self) -> None:
         """Refuse a stream that was made again, and complain of entries that were never read."""

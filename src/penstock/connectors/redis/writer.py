@@ -15,13 +15,13 @@ from penstock.connectors.connector import Row
 from penstock.connectors.redis.address import Address, client, explained
 from penstock.errors import TransientError
 
-__all__ = ["KeysWriter", "Target"]
+__all__ = ["KeysWriter", "RedisSinkTarget"]
 
 _POSITIONS = "penstock:positions:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class RedisSinkTarget:
     """What one sink writes, and where."""
 
     sink: str
@@ -42,7 +42,7 @@ class Target:
 class KeysWriter:
     """One connection that writes for one sink."""
 
-    def __init__(self, target: Target, address: Address) -> None:
+    def __init__(self, target: RedisSinkTarget, address: Address) -> None:
         self._target = target
         self._client = address.connect(f"penstock sink {target.sink}")
         self._put = {"hash": self._hash, "json": self._json, "publish": self._publish}[target.kind]

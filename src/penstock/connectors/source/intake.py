@@ -15,13 +15,13 @@ from penstock.core.records.schema import Choice, Scalar
 from penstock.errors import DataError
 from penstock.machine.process.usercode import is_users, raised
 
-__all__ = ["Entry", "Intake"]
+__all__ = ["Intake", "LogEntry"]
 
 
 _TEXT = Scalar("text")
 
 
-class Entry(msgspec.Struct, frozen=True, gc=False):
+class LogEntry(msgspec.Struct, frozen=True, gc=False):
     """A record as it goes onto the log."""
 
     key: bytes | None
@@ -50,7 +50,7 @@ class Intake:
         self._null = {field.name for field in fields if field.nullable}
         """Fields for which an empty text means nothing."""
 
-    def take(self, item: Item) -> Entry | None:
+    def take(self, item: Item) -> LogEntry | None:
         """Return the item's record, None where ``parse`` skips it; DataError: it gives none."""
         if fault := item.fault():
             raise fault
@@ -63,7 +63,7 @@ class Intake:
             record = self._parsed(self._parse, content)
         elif isinstance(content, bytes):
             record = self._codec.decode(content)
-            return Entry(self._codec.key(record), self._codec.encode(record))
+            return LogEntry(self._codec.key(record), self._codec.encode(record))
         else:
             record = self._of_type(content, "the connector")
         if record is None:
@@ -71,7 +71,7 @@ class Intake:
         if isinstance(record, Output):
             return self._deletion(record.row)
         value = self._codec.encode(record)
-        return Entry(self._codec.key(self._codec.decode(value)), value)
+        return LogEntry(self._codec.key(self._codec.decode(value)), value)
 
     def _parsed(self, parse: Callable[[Any], Any], content: Any) -> Any:
         given = _text(content) if isinstance(content, bytes) else content
@@ -100,7 +100,7 @@ class Intake:
         except (msgspec.ValidationError, RecursionError, UnicodeError) as error:
             raise DataError(f"no {self._type.name}: {error}", code="data.wrong-type") from error
 
-    def _captured(self, change: Captured) -> Entry:
+    def _captured(self, change: Captured) -> LogEntry:
         """Return the row of a change, or what deletes it."""
         if change.now is not None:
             try:
@@ -109,7 +109,7 @@ class Intake:
                 reason = f"a row of {change.table} is no {self._type.name}: {error}"
                 raise DataError(reason, code="data.wrong-type") from error
             value = self._codec.encode(record)
-            return Entry(self._codec.key(self._codec.decode(value)), value)
+            return LogEntry(self._codec.key(self._codec.decode(value)), value)
         if change.kind != "delete" or not isinstance(self._into, Table):
             reason = f"{self._into.kind} {self._into.name!r} cannot tell of this: {change.kind}"
             raise DataError(reason, code="source.no-row")
@@ -121,9 +121,9 @@ class Intake:
             reason = f"a deletion from {change.table}: {error}"
             raise DataError(reason, code="data.wrong-type") from error
 
-    def _deletion(self, row: Any) -> Entry:
+    def _deletion(self, row: Any) -> LogEntry:
         """Return what deletes a row of the table."""
-        return Entry(self._codec.key(row), None)
+        return LogEntry(self._codec.key(row), None)
 
     def _of_type(self, record: Any, giver: str) -> Any:
         if isinstance(record, Output):

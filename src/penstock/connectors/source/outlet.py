@@ -8,7 +8,7 @@ from typing import Literal, Protocol, TypeAlias
 import msgspec
 
 from penstock.connectors.connector import WHOLE, Item
-from penstock.connectors.source.intake import Entry, Intake
+from penstock.connectors.source.intake import Intake, LogEntry
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Source
 from penstock.core.records.deadletter import Coordinates, dead_letter_headers
@@ -17,7 +17,7 @@ from penstock.errors import DataError
 __all__ = ["Made", "Outcome", "Outlet", "Sending", "source_topic"]
 
 Outcome = Literal["passed", "filtered", "dead_lettered"]
-Made: TypeAlias = Entry | DataError | None
+Made: TypeAlias = LogEntry | DataError | None
 """What an item gives: a record, the reason why it gives none, or nothing."""
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.core.derived.steps import Step
+from penstock.core.derived.steps import SelectionStep
 from penstock.core.expression import compile_predicate, compile_row
 
 __all__ = ["compile_step", "compile_steps"]
@@ -16,7 +16,7 @@ Row = Any
 _KEPT: tuple[Row, ...] = ()
 
 
-def compile_step(step: Step) -> Callable[[Row], Row | None]:
+def compile_step(step: SelectionStep) -> Callable[[Row], Row | None]:
     """Return what keeps a record, or makes another one of it; None: it is left out."""
     if step.condition is not None:
         holds = compile_predicate(step.condition)
@@ -25,7 +25,7 @@ def compile_step(step: Step) -> Callable[[Row], Row | None]:
 
 
 def compile_steps(
-    steps: Sequence[Step], made: type[Any] | None = None
+    steps: Sequence[SelectionStep], made: type[Any] | None = None
 ) -> Callable[[Row], Sequence[Row]]:
     """Return what makes a record into those that the steps leave, in order.
 
@@ -52,7 +52,7 @@ def compile_steps(
     return all_of
 
 
-def _several(step: Step, made: type[Any] | None) -> Callable[[Row], Sequence[Row]]:
+def _several(step: SelectionStep, made: type[Any] | None) -> Callable[[Row], Sequence[Row]]:
     if step.condition is not None:
         holds = compile_predicate(step.condition)
         return lambda row: (row,) if holds(row) else _KEPT
@@ -62,7 +62,7 @@ def _several(step: Step, made: type[Any] | None) -> Callable[[Row], Sequence[Row
     return lambda row: (make(row),)
 
 
-def _making(step: Step, made: type[Any] | None) -> Callable[[Row], Row]:
+def _making(step: SelectionStep, made: type[Any] | None) -> Callable[[Row], Row]:
     names = [name for name, _ in step.fields]
     values = [compile_row(expression) for _, expression in step.fields]
     if made is None:
@@ -71,7 +71,7 @@ def _making(step: Step, made: type[Any] | None) -> Callable[[Row], Row]:
     return lambda row: made(**{name: value(row) for name, value in zip(names, values, strict=True)})
 
 
-def _flattening(step: Step, made: type[Any] | None) -> Callable[[Row], Sequence[Row]]:
+def _flattening(step: SelectionStep, made: type[Any] | None) -> Callable[[Row], Sequence[Row]]:
     if step.schema is None:
         raise TypeError(f"{step.flattens}: a list was not read")
     names = [field.name for field in step.schema.fields]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from penstock.core.derived.steps import Declared, Step, TextReader, step_words
+from penstock.core.derived.steps import Declared, SelectionStep, TextReader, step_words
 from penstock.core.hints import declare_first, label
 from penstock.core.operators.inputs import input_of
 from penstock.core.operators.operator import Input
@@ -42,7 +42,7 @@ class ReadSelection:
     """Steps whose expressions are read; plain values that can travel."""
 
     input: Input
-    steps: tuple[Step, ...]
+    steps: tuple[SelectionStep, ...]
     schema: Schema
     """What records are like behind them."""
 

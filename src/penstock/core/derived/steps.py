@@ -12,7 +12,7 @@ from penstock.core.records.names import FIELD_NAME_HINT, field_name_problem
 from penstock.core.records.schema import Field, FieldType, ListOf, Scalar, Schema
 from penstock.errors import Place, Problem
 
-__all__ = ["Declared", "Flattened", "Step", "TextReader", "step_words"]
+__all__ = ["Declared", "Flattened", "SelectionStep", "TextReader", "step_words"]
 
 _BOOL = Scalar("bool")
 
@@ -29,7 +29,7 @@ Declared: TypeAlias = str | tuple[tuple[str, str], ...] | Flattened
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SelectionStep:
     """One step, read: a condition, the fields that take the place of those before, or a list."""
 
     condition: Expression | None = None
@@ -52,11 +52,11 @@ class TextReader:
         self.schema = schema
         self._place = place
 
-    def step(self, step: Any) -> Step | None:
+    def step(self, step: Any) -> SelectionStep | None:
         """Read a condition, fields or a list, which the texts that follow are about."""
         if isinstance(step, str):
             condition = self.expression(step, expect=_BOOL)
-            return Step(condition=condition) if condition else None
+            return SelectionStep(condition=condition) if condition else None
         if not isinstance(step, tuple | Flattened):  # the author's, before it was checked
             self.wrong("expression.text", f"{step!r} is not an expression", _EXPRESSION)
             return None
@@ -87,7 +87,7 @@ class TextReader:
             self.wrong(code, wrong, FIELD_NAME_HINT)
         return wrong is None
 
-    def _fields(self, step: tuple[tuple[str, str], ...]) -> Step | None:
+    def _fields(self, step: tuple[tuple[str, str], ...]) -> SelectionStep | None:
         named = [self.named("select.name", name) for name, _ in step]
         if not all(named):
             return None
@@ -104,9 +104,9 @@ class TextReader:
             self.wrong("select.none", "it selects no fields", '.select(device="device")')
             return None
         read = tuple((name, each) for name, each in found if each)
-        return Step(fields=read, schema=_selected(self.schema, tuple(fields), read))
+        return SelectionStep(fields=read, schema=_selected(self.schema, tuple(fields), read))
 
-    def _flattened(self, step: Flattened) -> Step | None:
+    def _flattened(self, step: Flattened) -> SelectionStep | None:
         field = self.schema.field(step.field)
         if field is None:
             names = [each.name for each in self.schema.fields]
@@ -119,13 +119,13 @@ class TextReader:
             return None
         item = Field(name=field.name, type=field.type.item)
         fields = tuple(item if each is field else each for each in self.schema.fields)
-        return Step(flattens=field.name, schema=replace(self.schema, fields=fields))
+        return SelectionStep(flattens=field.name, schema=replace(self.schema, fields=fields))
 
 
 _EXPRESSION = 'an expression is a text: "celsius * 1.8 + 32"'
 
 
-def step_words(steps: tuple[Step, ...]) -> str:
+def step_words(steps: tuple[SelectionStep, ...]) -> str:
     """Return steps in words, to see whether they are still the same."""
     return "; ".join(
         f"flatten {step.flattens}"

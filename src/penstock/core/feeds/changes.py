@@ -11,13 +11,13 @@ from functools import cached_property
 
 import msgspec
 
-__all__ = ["Change", "Event", "encode_events", "squash"]
+__all__ = ["FeedChange", "FeedEvent", "encode_events", "squash"]
 
 _OVERHEAD = 200
 """What an event costs in memory besides its document, roughly."""
 
 
-class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+class FeedEvent(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What became of one object; it is encoded as clients get it."""
 
     what: str
@@ -27,13 +27,13 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 @dataclass(frozen=True)
-class Change:
+class FeedChange:
     """What one write changed in a result."""
 
     after: int
     """The number of the change before it."""
     number: int
-    events: tuple[tuple[bytes, Event], ...]
+    events: tuple[tuple[bytes, FeedEvent], ...]
     """The identity of each object, and what became of it."""
     positions: Mapping[str, int]
 
@@ -53,8 +53,8 @@ class Change:
 class _Seen:
     """What became of one object in several changes."""
 
-    first: Event
-    last: Event
+    first: FeedEvent
+    last: FeedEvent
     moved: bool
 
     @property
@@ -66,12 +66,14 @@ class _Seen:
         return self.last.what != "remove"
 
 
-def encode_events(events: Sequence[Event]) -> msgspec.Raw:
+def encode_events(events: Sequence[FeedEvent]) -> msgspec.Raw:
     """Return events as JSON."""
     return msgspec.Raw(msgspec.json.encode(events))
 
 
-def squash(changes: Iterable[Change], *, place: Callable[[bytes], int | None]) -> Sequence[Event]:
+def squash(
+    changes: Iterable[FeedChange], *, place: Callable[[bytes], int | None]
+) -> Sequence[FeedEvent]:
     """Return one event for each object that changed; ``place`` tells where it stands at the end."""
     seen: dict[bytes, _Seen] = {}
     for change in changes:
@@ -82,20 +84,20 @@ def squash(changes: Iterable[Change], *, place: Callable[[bytes], int | None]) -
             else:
                 found.last = event
                 found.moved = found.moved or moved
-    gone: list[Event] = []
-    stayed: list[Event] = []
-    came: list[Event] = []
+    gone: list[FeedEvent] = []
+    stayed: list[FeedEvent] = []
+    came: list[FeedEvent] = []
     for key, each in seen.items():
         last = each.last
         if not each.is_there:
             if each.was_there:
-                gone.append(Event("remove", last.document, last.operation))
+                gone.append(FeedEvent("remove", last.document, last.operation))
             continue
         index = place(key)
         what = "add" if not each.was_there else "changeIndex" if each.moved else "change"
         if what == "changeIndex" and index is None:
             what = "change"
-        event = Event(what, last.document, last.operation, index)
+        event = FeedEvent(what, last.document, last.operation, index)
         (stayed if what == "change" else came).append(event)
     came.sort(key=lambda event: -1 if event.index is None else event.index)
     return [*gone, *stayed, *came]

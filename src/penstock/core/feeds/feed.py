@@ -13,7 +13,7 @@ from operator import attrgetter
 
 import msgspec
 
-from penstock.core.feeds.changes import Change, Event, encode_events, squash
+from penstock.core.feeds.changes import FeedChange, FeedEvent, encode_events, squash
 from penstock.core.feeds.token import Token, read_token
 from penstock.core.grid.messages import News
 
@@ -43,7 +43,7 @@ _NUMBER = attrgetter("number")
 class Squashed:
     """Several changes as one: the events as JSON, and the offsets of the writes."""
 
-    def __init__(self, events: Sequence[Event], positions: Mapping[str, int]) -> None:
+    def __init__(self, events: Sequence[FeedEvent], positions: Mapping[str, int]) -> None:
         self.empty = not events
         self.encoded = encode_events(events)
         self.positions = positions
@@ -71,9 +71,9 @@ class Feed:
         self._oldest = 0
         self._keys: list[bytes] = []
         self._documents: dict[bytes, msgspec.Raw] = {}
-        self._changes: deque[Change] = deque()
+        self._changes: deque[FeedChange] = deque()
         self._changes_size = 0
-        self._partly: list[tuple[bytes, Event]] = []
+        self._partly: list[tuple[bytes, FeedEvent]] = []
         self._squashed: dict[int, Squashed] = {}
         self._places: dict[bytes, int] | None = None
 
@@ -119,7 +119,7 @@ class Feed:
             return [self._documents[key] for key in self._keys]
         return list(self._documents.values())
 
-    def change_after(self, number: int) -> Change | None:
+    def change_after(self, number: int) -> FeedChange | None:
         """Return the change that follows a number; None: it is forgotten."""
         if number < self._oldest:
             return None
@@ -165,7 +165,7 @@ class Feed:
     def _complete(self, news: News) -> bool:
         self.positions = dict(news.positions)
         self.number = news.number
-        self._changes.append(Change(self._oldest, news.number, (), {}))
+        self._changes.append(FeedChange(self._oldest, news.number, (), {}))
         self._changes_size = self._changes[-1].size
         self.ready = not self.too_large
         return True
@@ -179,14 +179,14 @@ class Feed:
             if not self._apply(each, event):
                 self._partly = []
                 return self._lose(LOST_NEWS)
-        change = Change(self.number, news.number, tuple(self._partly), dict(news.positions))
+        change = FeedChange(self.number, news.number, tuple(self._partly), dict(news.positions))
         self._partly = []
         self.number = news.number
         self.positions |= change.positions
         self._remember(change)
         return True
 
-    def _apply(self, key: bytes, event: Event) -> bool:
+    def _apply(self, key: bytes, event: FeedEvent) -> bool:
         """Do what an event says; return whether it can be done."""
         there = key in self._documents
         if there == (event.what == "add"):
@@ -207,7 +207,7 @@ class Feed:
         self.size += len(memoryview(document))
         self._documents[key] = document
 
-    def _remember(self, change: Change) -> None:
+    def _remember(self, change: FeedChange) -> None:
         self._squashed.clear()
         self._places = None
         self._changes.append(change)
@@ -256,8 +256,8 @@ def _read(text: str) -> tuple[bytes, msgspec.Raw]:
     return bytes(_IDENTITY.decode(document).identity), msgspec.Raw(document)
 
 
-def _event_of(news: News, key: bytes, document: msgspec.Raw) -> Event:
+def _event_of(news: News, key: bytes, document: msgspec.Raw) -> FeedEvent:
     if news.what == "remove":
         # What it is now may be for others to see.
         document = msgspec.Raw(b'{"_id":%b}' % key)
-    return Event(news.what, document, news.operation, news.index)
+    return FeedEvent(news.what, document, news.operation, news.index)

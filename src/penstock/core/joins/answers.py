@@ -15,7 +15,7 @@ from typing import Any
 
 from penstock.core.derived.compiled import compile_steps
 from penstock.core.derived.selected import Selected
-from penstock.core.derived.steps import Step, step_words
+from penstock.core.derived.steps import SelectionStep, step_words
 from penstock.core.expression.values.times import from_micros
 from penstock.core.instants import micros
 from penstock.core.joins.rekey import key_text, keyless
@@ -55,7 +55,7 @@ class Subscriptions:
     on: tuple[str, ...]
     history: int | None
     schema: Schema
-    steps: tuple[Step, ...]
+    steps: tuple[SelectionStep, ...]
     place: Place | None = None
 
     kind = "subscriptions of a join"
@@ -83,7 +83,7 @@ class SubscriptionPlan(StatefulPlan):
     on: tuple[str, ...]
     history: int | None
     schema: Schema
-    steps: tuple[Step, ...]
+    steps: tuple[SelectionStep, ...]
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -167,7 +167,7 @@ class Answers:
     right: Selected
     history: int | None
     schema: Schema
-    steps: tuple[Step, ...]
+    steps: tuple[SelectionStep, ...]
     place: Place | None = None
 
     kind = "answers of a join"
@@ -215,7 +215,7 @@ class AnswerPlan(StatefulPlan):
     inputs: tuple[Input, ...]
     history: int | None
     schema: Schema
-    steps: tuple[Step, ...]
+    steps: tuple[SelectionStep, ...]
 
     def result(self, name: str, shape: Shape) -> RecordType[Any]:  # noqa: ARG002 - a stream
         """Return the type of its results."""

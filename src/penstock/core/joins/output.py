@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from penstock.core.derived.compiled import compile_step
-from penstock.core.derived.steps import Step
+from penstock.core.derived.steps import SelectionStep
 from penstock.core.expression import compile_row
 from penstock.core.expression.values.times import from_micros
 from penstock.core.operators.marks import TIME
@@ -55,7 +55,7 @@ class OutputPlan:
 
     names: tuple[str, str]
     key: tuple[ResultKey, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[SelectionStep, ...]
     schema: Schema
     """Without ``at`` and ``withdrawn``."""
     withdraws: bool

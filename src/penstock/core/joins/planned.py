@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from penstock.core.derived.compiled import compile_steps
-from penstock.core.derived.steps import Step
+from penstock.core.derived.steps import SelectionStep
 from penstock.core.joins.output import OutputPlan
 from penstock.core.joins.sides import JoinKind, SideKind
 from penstock.core.operators.operator import Input
@@ -35,7 +35,7 @@ class PlanSide:
     name: str
     kind: SideKind
     input: int
-    steps: tuple[Step, ...]
+    steps: tuple[SelectionStep, ...]
     schema: Schema
     on: tuple[str, ...]
     carried: bool

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, TypeAlias
 
-from penstock.core.derived.steps import Step, TextReader
+from penstock.core.derived.steps import SelectionStep, TextReader
 from penstock.core.expression.tree import Field as FieldNode
 from penstock.core.expression.tree import Member
 from penstock.core.instants import MICROSECOND
@@ -208,7 +208,7 @@ def _output(join: DeclaredJoin, pair: Pair) -> OutputPlan | list[Problem]:
     reader = TextReader(
         Schema(name="Joined", fields=fields, key=names if whole else ()), join.place
     )
-    steps: list[Step] = []
+    steps: list[SelectionStep] = []
     for declared in join.steps:
         before = reader.schema
         step = reader.step(declared)
@@ -256,7 +256,7 @@ def _side_field(side: Side, *, nullable: bool) -> Field:
 
 
 def _taken_key(
-    step: Step, before: Schema, key: tuple[ResultKey, ...], sides: tuple[Field, ...]
+    step: SelectionStep, before: Schema, key: tuple[ResultKey, ...], sides: tuple[Field, ...]
 ) -> tuple[str, ...]:
     """Return the names that the key has behind a step; none: it is not among the fields."""
     same: dict[str, str] = {name: name for name in before.key}

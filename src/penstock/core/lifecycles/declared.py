@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.errors import Place
 
-__all__ = ["DeclaredLifeCycle", "Entry", "Move"]
+__all__ = ["DeclaredLifeCycle", "Entering", "Move"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Entering:
     """What is recorded with the change when a state begins: names and expressions."""
 
     state: str
@@ -44,7 +44,7 @@ class DeclaredLifeCycle:
     """The first is where every key begins."""
     reads: tuple[Any, ...] = ()
     moves: tuple[Move, ...] = ()
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[Entering, ...] = ()
     resting: tuple[str, ...] = ()
     """States that may last for ever."""
     place: Place | None = field(default=None, compare=False, repr=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-from penstock.core.lifecycles.declared import DeclaredLifeCycle, Entry, Move
+from penstock.core.lifecycles.declared import DeclaredLifeCycle, Entering, Move
 from penstock.core.lifecycles.plan import LifeCyclePlan, read_life_cycle
 from penstock.core.options import span_of
 from penstock.core.place import caller
@@ -80,7 +80,7 @@ class LifeCycle(DeclaredLifeCycle):
         ``at``. The fields are null in other changes, so that streams can be derived from them:
         ``changes.where("command is not null")``.
         """
-        entry = Entry(state, tuple(fields.items()), caller())
+        entry = Entering(state, tuple(fields.items()), caller())
         return replace(self, entries=(*self.entries, entry))
 
     def reading(self, data: Sequence[Any]) -> LifeCycle:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from penstock.core.aggregates.aggregate import Aggregate, Form, Takes, form_of
-from penstock.core.derived.steps import Step, TextReader
+from penstock.core.derived.steps import SelectionStep, TextReader
 from penstock.core.expression import Expression
 from penstock.core.expression.types import Type, is_comparable, is_numeric
 from penstock.core.panes.combiner import Combiner
@@ -75,7 +75,7 @@ class Rollup:
     """The topic it reads."""
     schema: Schema
     """The records on it."""
-    steps: tuple[Step, ...]
+    steps: tuple[SelectionStep, ...]
     groups: tuple[Group, ...]
     measures: tuple[Measure, ...]
     windowing: Windowing

@@ -4,7 +4,7 @@ import pytest
 
 from penstock import App, record
 from penstock.connectors import Captured, Item, postgres_changes
-from penstock.connectors.source.intake import Entry, Intake
+from penstock.connectors.source.intake import Intake, LogEntry
 from penstock.core.rules.check import check
 from penstock.errors import DataError
 
@@ -48,9 +48,9 @@ def test_each_wrong_option_is_a_problem_of_the_application(options):
 def test_rows_become_records_and_deletions_delete():
     row = {"id": 7, "name": "Ann", "extra": object()}
     entry = intake().take(Item(Captured("insert", "public.t", row)))
-    assert entry == Entry(b"7", b'{"id":7,"name":"Ann","email":null}')
+    assert entry == LogEntry(b"7", b'{"id":7,"name":"Ann","email":null}')
     gone = intake().take(Item(Captured("delete", "public.t", None, {"id": 7})))
-    assert gone == Entry(b"7", None)
+    assert gone == LogEntry(b"7", None)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_parse_may_delete_a_row_of_its_table_and_of_no_other():
     for name, table in (("one", mine), ("two", other)):
         source = app.source(name, made, into=mine, parse=lambda _, table=table: delete(table, 7))
         if table is mine:
-            assert Intake(source).take(Item(Captured("delete", "t", None))) == Entry(b"7", None)
+            assert Intake(source).take(Item(Captured("delete", "t", None))) == LogEntry(b"7", None)
             continue
         with pytest.raises(DataError, match="deletes a row of 'other', not of 'mine'"):
             Intake(source).take(Item(Captured("delete", "t", None)))

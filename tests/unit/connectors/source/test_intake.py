@@ -7,7 +7,7 @@ from penstock import App, limits, record
 from penstock.connectors import text_file
 from penstock.connectors.connector import Item
 from penstock.connectors.lines import Line
-from penstock.connectors.source.intake import Entry, Intake
+from penstock.connectors.source.intake import Intake, LogEntry
 from penstock.errors import DataError
 
 
@@ -42,7 +42,7 @@ def refused(taker: Intake, refused_line: Line) -> DataError:
 
 def test_parse_makes_the_record_whose_key_and_value_go_onto_the_log():
     taken = intake(reading).take(line(b"boiler 71.5"))
-    assert taken == Entry(b"boiler", b'{"device":"boiler","celsius":71.5}')
+    assert taken == LogEntry(b"boiler", b'{"device":"boiler","celsius":71.5}')
 
 
 def test_a_line_that_parse_skips_gives_nothing():
@@ -51,7 +51,7 @@ def test_a_line_that_parse_skips_gives_nothing():
 
 def test_without_parse_a_line_is_the_records_json():
     taken = intake().take(line(b' {"celsius": 1, "device": "b", "colour": "red"} '))
-    assert taken == Entry(b"b", b'{"device":"b","celsius":1.0}')
+    assert taken == LogEntry(b"b", b'{"device":"b","celsius":1.0}')
 
 
 @pytest.mark.parametrize(
@@ -104,12 +104,12 @@ def test_half_a_line_is_refused_even_if_it_would_parse():
 
 def test_a_record_of_a_connector_goes_onto_the_log_as_it_is():
     taken = intake().take(Item(Reading("boiler", 71.5), 3))
-    assert taken == Entry(b"boiler", b'{"device":"boiler","celsius":71.5}')
+    assert taken == LogEntry(b"boiler", b'{"device":"boiler","celsius":71.5}')
 
 
 def test_what_a_connector_gives_is_handed_to_parse_as_it_is():
     taken = intake(lambda row: Reading(row["id"], row["c"])).take(Item({"id": "b", "c": 1.0}))
-    assert taken == Entry(b"b", b'{"device":"b","celsius":1.0}')
+    assert taken == LogEntry(b"b", b'{"device":"b","celsius":1.0}')
 
 
 @pytest.mark.parametrize(

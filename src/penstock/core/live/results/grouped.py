@@ -15,7 +15,7 @@ from typing import Any
 from penstock.core.live.order import IDENTITY
 from penstock.core.live.query import Query
 from penstock.core.live.results.event import Event, Match, Operation
-from penstock.core.live.results.grouping import Aggregate, Grouping, value_at
+from penstock.core.live.results.grouping import Grouping, LiveAggregate, value_at
 from penstock.core.live.values import MISSING, order_of
 
 __all__ = ["GroupedResult"]
@@ -132,7 +132,7 @@ class _Group:
 class _Total:
     """One aggregate of one group."""
 
-    def __init__(self, of: Aggregate) -> None:
+    def __init__(self, of: LiveAggregate) -> None:
         self.of = of
         self._count = 0
         self._floats = 0

@@ -10,7 +10,7 @@ from penstock.core.live.order import IDENTITY
 from penstock.core.live.refusal import refuse
 from penstock.core.live.values import MISSING
 
-__all__ = ["MOST_AGGREGATES", "Aggregate", "Grouping", "How", "read_grouping", "value_at"]
+__all__ = ["MOST_AGGREGATES", "Grouping", "How", "LiveAggregate", "read_grouping", "value_at"]
 
 How = Literal["count", "sum", "mean", "min", "max"]
 _OF_FIELDS = ("sum", "mean", "min", "max")
@@ -19,7 +19,7 @@ MOST_AGGREGATES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
+class LiveAggregate:
     """One aggregate: its name in the result, and what it is of; ``path`` is empty for a count."""
 
     name: str
@@ -32,7 +32,7 @@ class Grouping:
     """What a query aggregates; without fields there is one group of everything."""
 
     fields: tuple[str, ...]
-    aggregates: tuple[Aggregate, ...]
+    aggregates: tuple[LiveAggregate, ...]
 
     def key(self, document: Any) -> tuple[Any, ...]:
         """Return the values that say which group a document belongs to; missing ones are null."""
@@ -70,7 +70,7 @@ def read_grouping(given: Mapping[str, Any]) -> Grouping | None:
     return Grouping(fields, tuple(_aggregate(*each, fields) for each in asked.items()))
 
 
-def _aggregate(name: Any, given: Any, fields: Sequence[str]) -> Aggregate:
+def _aggregate(name: Any, given: Any, fields: Sequence[str]) -> LiveAggregate:
     if not isinstance(name, str) or not name or name.startswith("$") or "." in name:
         raise _wrong("aggregate", f"{name!r} is no name of an aggregate")
     if name == IDENTITY or name in fields:
@@ -81,13 +81,13 @@ def _aggregate(name: Any, given: Any, fields: Sequence[str]) -> Aggregate:
     if how == "count":
         if of is not True:
             raise _wrong(f"aggregate.{name}", "count takes true")
-        return Aggregate(name, "count")
+        return LiveAggregate(name, "count")
     if how not in _OF_FIELDS:
         known = ", ".join(("count", *_OF_FIELDS))
         raise _wrong(f"aggregate.{name}", f"{how!r} is no aggregate", f"there are {known}")
     if not _is_path(of):
         raise _wrong(f"aggregate.{name}", f"{how} takes the path of a field")
-    return Aggregate(name, cast("How", how), of)
+    return LiveAggregate(name, cast("How", how), of)
 
 
 def _fields(given: Any) -> tuple[str, ...]:

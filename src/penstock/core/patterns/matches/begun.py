@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from penstock.core.panes.times import NEVER
 from penstock.core.patterns.matches.automaton import Automaton, Point
-from penstock.core.patterns.matches.events import Event, EventCodec, Order
+from penstock.core.patterns.matches.events import EventCodec, Order, PatternEvent
 
 __all__ = ["Begun", "KeyState", "Link", "Match", "pack_state", "unpack_state"]
 
@@ -25,7 +25,7 @@ Place = tuple[Order, Order, int, list[tuple[Order, int]]]
 class Link(NamedTuple):
     """A record that was taken, by which step, after which other one."""
 
-    event: Event
+    event: PatternEvent
     step: int
     before: Link | None
 
@@ -53,7 +53,7 @@ class Begun:
     __slots__ = ("alive", "deadline", "first", "last", "point", "reported", "values")
 
     def __init__(
-        self, point: Point, last: Link, first: Event, deadline: int, values: tuple[Any, ...]
+        self, point: Point, last: Link, first: PatternEvent, deadline: int, values: tuple[Any, ...]
     ) -> None:
         self.point = point
         self.last = last

@@ -8,7 +8,7 @@ from typing import Any
 from penstock.core.operators.operator import Arrival, Input
 from penstock.core.records.codec import JsonCodec
 
-__all__ = ["Event", "EventCodec", "Order"]
+__all__ = ["EventCodec", "Order", "PatternEvent"]
 
 Order = tuple[int, int, int]
 """Time, input, and the number of the record among those of its key: the order of matching."""
@@ -16,7 +16,7 @@ Order = tuple[int, int, int]
 _ANY_SIZE = 1 << 40
 
 
-class Event:
+class PatternEvent:
     """A record with its place in the order of its key."""
 
     __slots__ = ("arrival", "input", "kept", "order", "record", "time")
@@ -35,7 +35,7 @@ class Event:
         """It as plain data, once that was made."""
 
 
-class _KeptEvent(Event):
+class _KeptEvent(PatternEvent):
     """One that was kept; its record is read when it is asked for."""
 
     __slots__ = ("_arrival", "_codec")
@@ -69,7 +69,7 @@ class EventCodec:
             JsonCodec(each.record, max_bytes=_ANY_SIZE) for each in inputs
         ]
 
-    def pack(self, event: Event) -> list[Any]:
+    def pack(self, event: PatternEvent) -> list[Any]:
         """Return an event as plain data."""
         if event.kept is None:
             time, number, order = event.order
@@ -78,7 +78,7 @@ class EventCodec:
             event.kept = [time, number, order, key, value, source, offset, partition]
         return event.kept
 
-    def unpack(self, kept: list[Any]) -> Event:
+    def unpack(self, kept: list[Any]) -> PatternEvent:
         """Return the event that plain data holds; its record is read when it is asked for."""
         return _KeptEvent(kept, self)
 

@@ -15,7 +15,7 @@ from typing import Any
 from penstock.core.operators.operator import Arrival, ResultKind
 from penstock.core.panes.times import END, NEVER
 from penstock.core.patterns.matches.begun import KeyState, Match, pack_state, unpack_state
-from penstock.core.patterns.matches.events import Event, EventCodec
+from penstock.core.patterns.matches.events import EventCodec, PatternEvent
 from penstock.core.patterns.matches.matcher import Failed, Matcher
 from penstock.core.patterns.planned import PlannedPattern
 from penstock.errors import DataError
@@ -46,7 +46,7 @@ class Key:
 
     def __init__(self) -> None:
         self.state = KeyState()
-        self.ahead: list[Event] = []
+        self.ahead: list[PatternEvent] = []
         """Records that were not matched yet."""
         self.soonest = NEVER
         """The earliest event time among them."""
@@ -73,7 +73,7 @@ class EarlyKey(Key):
         super().__init__()
         self.base: KeyState | None = None
         """The state before the log; None: there is nothing that may change."""
-        self.log: list[Event] = []
+        self.log: list[PatternEvent] = []
         """Records that were matched already, in order."""
         self.given: list[Match] = []
         """What they gave."""
@@ -103,7 +103,7 @@ class Matching:
     def add(self, key: Key, arrival: Arrival) -> None:
         """Keep a record until its turn."""
         time = arrival.time
-        key.ahead.append(Event((time, arrival.input, key.came), arrival))
+        key.ahead.append(PatternEvent((time, arrival.input, key.came), arrival))
         key.came += 1
         key.soonest = min(key.soonest, time)
 
@@ -185,10 +185,12 @@ class Matching:
             self._replay(key, Found())
         return key
 
-    def _events(self, events: list[Event]) -> list[Any]:
+    def _events(self, events: list[PatternEvent]) -> list[Any]:
         return [self._codec.pack(event) for event in events]
 
-    def _match(self, key: EarlyKey, event: Event, matches: list[Match], found: Found) -> None:
+    def _match(
+        self, key: EarlyKey, event: PatternEvent, matches: list[Match], found: Found
+    ) -> None:
         """Match one record, and keep it to be matched anew."""
         if key.base is None:
             key.base = key.state.copy()

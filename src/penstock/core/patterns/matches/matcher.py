@@ -14,14 +14,14 @@ from penstock.core.panes.times import NEVER
 from penstock.core.patterns.matches.automaton import Automaton, Point, Thread
 from penstock.core.patterns.matches.begun import Begun, KeyState, Link, Match
 from penstock.core.patterns.matches.conditions import Conditions, Values, fold
-from penstock.core.patterns.matches.events import Event
+from penstock.core.patterns.matches.events import PatternEvent
 from penstock.core.patterns.matches.skipping import release
 from penstock.core.patterns.planned import PlannedPattern
 from penstock.errors import DataError
 
 __all__ = ["Failed", "Matcher"]
 
-Failed = tuple[Event, DataError]
+Failed = tuple[PatternEvent, DataError]
 """A match that may not be, as its declaration says: its last record, and why."""
 
 
@@ -43,7 +43,9 @@ class Matcher:
         self.values_of = self._fold.of if self._asks else _no_values
         """What a path comes to, as conditions ask for it."""
 
-    def process(self, state: KeyState, event: Event, found: list[Match]) -> list[Failed] | None:
+    def process(
+        self, state: KeyState, event: PatternEvent, found: list[Match]
+    ) -> list[Failed] | None:
         """Take the next record of the key, in order; None: nothing has changed.
 
         What it makes known is added to ``found``.
@@ -83,7 +85,7 @@ class Matcher:
             self._expire_until(state, time, found, failed)
         return failed
 
-    def deadline(self, point: Point, last: Event, first: Event) -> int:
+    def deadline(self, point: Point, last: PatternEvent, first: PatternEvent) -> int:
         """Return when what waits at a point is over, as far as it is limited."""
         if not point.limited:
             return NEVER
@@ -154,7 +156,7 @@ class _Look:
 
     __slots__ = ("_event", "_fits", "_fresh", "_matcher", "_reported", "_seen", "begun", "matches")
 
-    def __init__(self, matcher: Matcher, event: Event, fits: int) -> None:
+    def __init__(self, matcher: Matcher, event: PatternEvent, fits: int) -> None:
         self.begun: list[Begun] = []
         self.matches: list[Match] = []
         self._matcher = matcher

@@ -9,7 +9,7 @@ from __future__ import annotations
 from heapq import heapify, heappop
 
 from penstock.core.patterns.matches.begun import KeyState, Match
-from penstock.core.patterns.matches.events import Event, Order
+from penstock.core.patterns.matches.events import Order, PatternEvent
 from penstock.core.patterns.planned import Skipping
 from penstock.errors import DataError
 
@@ -20,7 +20,7 @@ def release(
     state: KeyState,
     skipping: Skipping,
     matches: list[Match],
-    failed: list[tuple[Event, DataError]],
+    failed: list[tuple[PatternEvent, DataError]],
 ) -> None:
     """Give the matches that nothing holds back any more, each with what it discards."""
     while state.held:
