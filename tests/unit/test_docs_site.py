@@ -6,7 +6,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SITE = (ROOT / "mkdocs.yml").read_text()
-NAV = set(re.findall(r"^ +- [^:]+: (\S+\.md)$", SITE.partition("\nnav:")[2], re.MULTILINE))
+LISTED = re.findall(r"^ +- [^:]+: (\S+\.md)$", SITE.partition("\nnav:")[2], re.MULTILINE)
+NAV = set(LISTED)
 
 
 def constant(name: str):
@@ -28,6 +29,7 @@ def test_every_page_has_a_place_in_the_navigation_and_every_place_has_a_page():
         *(f"api/{name}.md" for name in (*constant("MODULES"), "declared")),
     }
     assert pages - decisions | generated == NAV
+    assert len(LISTED) == len(NAV), "a page stands twice in mkdocs.yml"
 
 
 def test_every_public_module_has_a_page_of_the_api_reference():
