@@ -7,10 +7,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from penstock import EventTime, record
+from penstock import App, EventTime, record
+from penstock.core.graph.parts import Pipeline
+from penstock.core.instants import micros
+from penstock.core.operators.marks import time_header
+from penstock.core.wiring.lookup import find_part
 from penstock.errors import ConfigurationError
 from penstock.pipelines.execution.batch import run_batch
 from penstock.pipelines.execution.engine import run_pipelines
+from penstock.pipelines.operators.plan import final_results
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(1200)]
 
@@ -110,3 +115,46 @@ def test_state_of_another_declaration_is_refused(ground):
         run_pipelines(fresh.graph, [once], fresh.site(threading.Event()))
     assert refused.value.code == "pipeline.changed"
     assert "by: was id" in refused.value.detail
+
+
+def test_a_deletion_has_the_event_time_that_its_header_says_or_that_of_writing(spark):
+    app = App("shop")
+    asked, kept = app.stream("asked", Reading), app.table("kept", Reading, history="1d")
+    beside = asked.join(kept, on="device", how="left").select(id="asked.id", found="kept.id")
+    app.stream("found", beside, on="spark")
+    written_at = START_AT + timedelta(hours=1)
+    said = [(name, value) for name, value in time_header(micros(START_AT) + 10_000_000)]
+
+    def rows(topic: str, *sent):
+        shape = "key binary, value binary, topic string, partition int, offset long, "
+        shape += "timestamp timestamp, headers array<struct<key string, value binary>>"
+        found = [
+            (key, value, topic, 0, offset, written_at, headers)
+            for offset, (key, value, headers) in enumerate(sent)
+        ]
+        return spark.createDataFrame(found, shape)
+
+    results = final_results(
+        {
+            "kept": rows(
+                "kept",
+                (*reading("said", 1, 0), None),
+                (*reading("unsaid", 2, 0), []),
+                (b"said", None, [("who", b"ann"), *said]),
+                (b"unsaid", None, None),
+            ),
+            "asked": rows(
+                "asked",
+                (*reading("said", 11, 5), None),
+                (*reading("said", 12, 15), None),
+                (*reading("unsaid", 13, 15), None),
+            ),
+        },
+        app.graph,
+        find_part(app.graph, "found.filling", Pipeline),
+        into="out",
+        late="late",
+        letters="letters",
+    )
+    found = (json.loads(each.value) for each in results.collect())
+    assert {row["id"]: row["found"] for row in found} == {11: 1, 12: None, 13: 2}

@@ -297,3 +297,26 @@ def test_results_of_a_look_up_that_waits_allow_for_those_that_do_not():
     assert disorder("left", {"customer": "customer"}) == timedelta(minutes=1)
     assert disorder("left", {"order": "customer"}) is None
     assert disorder("inner", {"customer": "customer"}) is None
+
+
+def test_a_row_of_results_was_deleted_at_the_event_time_of_the_change_that_deleted_it():
+    app, orders, _ = declared()
+    rows = app.table("rows", Order)
+    owed = app.table("owed", rows.where("amount > 0"), on="services")
+    of_customers = owed.group(by="customer").aggregate(orders=count())
+    counts = app.table("counts", of_customers, on="services", history="30d")
+    beside = orders.join(counts, on="customer", how="left", repartition=True)
+    seen = app.stream(
+        "seen", beside.select(order="orders.order", orders="counts.orders"), on="services"
+    )
+    driver = Driver(app)
+
+    def at(minutes: int) -> datetime:  # long before the clock of the driver
+        return NOON - timedelta(days=20) + timedelta(minutes=minutes)
+
+    driver.pipe(rows, Order("1", at(0), 5, "ann"))
+    driver.pipe(rows, Order("1", at(10), 0, "ann"))  # left out: ann has none
+    driver.pipe(rows, Order("2", at(20), 5, "ann"))
+    driver.pipe(orders, *(Order(f"at {each}", at(each), 1, "ann") for each in (5, 15, 25)))
+    found = {each.order: each.orders for each in driver.read(seen)}
+    assert found == {"at 5": 1, "at 15": None, "at 25": 1}

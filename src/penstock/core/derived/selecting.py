@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.core.derived.compiled import compile_steps
 from penstock.core.derived.selected import ReadSelection, record_of_results
+from penstock.core.operators.marks import time_header
 from penstock.core.operators.operator import (
     Arrival,
     Input,
@@ -93,7 +94,7 @@ class SelectingMachine(StatelessMachine):
             number, record = arrival.input, arrival.record
             if record is None:
                 if tables[number]:
-                    results.append(Result("delete", None, arrival.time, key=arrival.key))
+                    results.append(_deletion(arrival))
                 continue
             try:
                 rows = rows_of[number](record)
@@ -105,8 +106,13 @@ class SelectingMachine(StatelessMachine):
             if not rows:
                 given.dropped += 1
                 if tables[number]:
-                    results.append(Result("delete", None, arrival.time, key=arrival.key))
+                    results.append(_deletion(arrival))
         return given
+
+
+def _deletion(arrival: Arrival) -> Result:
+    """Return the deletion of a row of results, at the event time of what came."""
+    return Result("delete", None, arrival.time, time_header(arrival.time), arrival.key)
 
 
 def _rows_of(

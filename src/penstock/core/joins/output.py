@@ -18,7 +18,7 @@ from penstock.core.derived.compiled import compile_step
 from penstock.core.derived.steps import SelectionStep
 from penstock.core.expression import compile_row
 from penstock.core.expression.values.times import from_micros
-from penstock.core.operators.marks import TIME
+from penstock.core.operators.marks import time_header
 from penstock.core.operators.operator import Result, Shape
 from penstock.core.records.names import type_name
 from penstock.core.records.record import RecordType, made_record
@@ -32,11 +32,7 @@ AT, WITHDRAWN = "at", "withdrawn"
 
 def deletion(key: bytes, time: int) -> Result:
     """Return the deletion of a row of results, which says in a header when it was deleted."""
-    return Result("delete", None, time, _time_header(time), key)
-
-
-def _time_header(time: int) -> tuple[tuple[str, bytes], ...]:
-    return ((TIME, str(time).encode()),)
+    return Result("delete", None, time, time_header(time), key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +102,7 @@ class Output:
         made = self.make(left, right, time, withdrawn=True)
         if made is None:
             return None
-        return Result("withdraw", made, time, () if self.withdraws else _time_header(time))
+        return Result("withdraw", made, time, () if self.withdraws else time_header(time))
 
     def _pair(self, key: dict[str, Any], left: Any, right: Any) -> dict[str, Any]:
         first, second = self._names

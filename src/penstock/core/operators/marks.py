@@ -8,19 +8,24 @@ says how far event time is there. Only streams between operators have marks.
 
 from collections.abc import Sequence
 
+from penstock.core.instants import FIRST_MICROS, LAST_MICROS
 from penstock.core.records.deadletter import HEADER_PREFIX
 
 __all__ = [
     "SOURCE",
     "TIME",
     "WITHDRAWN",
+    "deleted_at",
     "mark_headers",
     "read_mark",
     "source_headers",
     "source_of",
+    "time_header",
 ]
 
 Headers = Sequence[tuple[str, bytes | None]]
+
+_MOST_DIGITS = 20
 
 SOURCE = HEADER_PREFIX + "source"
 TIME = HEADER_PREFIX + "event-time"
@@ -34,9 +39,22 @@ def source_headers(source: str) -> tuple[tuple[str, bytes], ...]:
     return ((SOURCE, source.encode()),)
 
 
+def time_header(time: int) -> tuple[tuple[str, bytes], ...]:
+    """Return the header of the deletion of a row, which says at which event time it was deleted."""
+    return ((TIME, str(time).encode()),)
+
+
+def deleted_at(headers: Headers | None) -> int | None:
+    """Return the event time of a deletion; None: its writer has not said it."""
+    for name, value in headers or ():
+        if name == TIME:
+            return _read_time(value)
+    return None
+
+
 def mark_headers(source: str, time: int) -> tuple[tuple[str, bytes], ...]:
     """Return the headers of a mark: event time is there in a source."""
-    return ((SOURCE, source.encode()), (TIME, str(time).encode()))
+    return ((SOURCE, source.encode()), *time_header(time))
 
 
 def source_of(headers: Headers | None, otherwise: str) -> str:
@@ -50,7 +68,14 @@ def source_of(headers: Headers | None, otherwise: str) -> str:
 def read_mark(headers: Headers | None) -> tuple[str, int] | None:
     """Return the source and the event time of a mark; None: the record is none."""
     found = {name: value for name, value in headers or () if value is not None}
-    source, time = found.get(SOURCE), found.get(TIME)
-    if source is None or time is None or not time.lstrip(b"-").isdigit():
+    source, time = found.get(SOURCE), _read_time(found.get(TIME))
+    return None if source is None or time is None else (source.decode(), time)
+
+
+def _read_time(text: bytes | None) -> int | None:
+    """Return a time in microseconds; None: the text is none."""
+    digits = (text or b"").removeprefix(b"-")
+    if not digits.isdigit() or len(digits) > _MOST_DIGITS:
         return None
-    return source.decode(), int(time)
+    time = int(text or b"")
+    return time if FIRST_MICROS <= time <= LAST_MICROS else None

@@ -9,7 +9,7 @@ from typing import Any
 from penstock.core.expression.values.plainvalues import from_plain
 from penstock.core.expression.values.times import from_micros
 from penstock.core.joins.spans import span_words
-from penstock.core.operators.marks import TIME
+from penstock.core.operators.marks import time_header
 from penstock.core.operators.operator import Arrival, Input, MachineOutput, Result, RowLookup, Shape
 from penstock.core.operators.plans import StatefulPlan
 from penstock.core.operators.steady import Kept, SteadyMachine
@@ -214,8 +214,7 @@ class TotalMachine(SteadyMachine):
             return
         if held[2] == 0 and not self._keeps_empty:
             self._states.put(key, None)
-            headers = ((TIME, str(held[0]).encode()),)
-            given.results.append(Result("delete", None, held[0], headers, key))
+            given.results.append(Result("delete", None, held[0], time_header(held[0]), key))
             return
         given.results.append(Result("add", self._row(key, held), held[0]))
 

@@ -330,7 +330,9 @@ def _computed_rows(
         rows = pane_rows(graph, pipeline, histories, buckets=buckets, per_batch=limit, lossy=lossy)
     else:
         given = {
-            data.name: histories.rows(data, per_batch=limit, lossy=lossy)
+            data.name: histories.rows(
+                data, per_batch=limit, lossy=lossy, headers=isinstance(data, Table)
+            )
             for data in pipeline.followed
         }
         rows = streamed_results(given, graph, pipeline, buckets=buckets)

@@ -73,18 +73,21 @@ def topic_rows(
     per_batch: int | None = RECORDS_PER_BATCH,
     lossy: bool = False,
     start: Mapping[int, int] | None = None,
+    headers: bool = False,
 ) -> DataFrame:
     """Return the rows of a topic as they stand on the log: as a stream, or over a range.
 
     A batch of a stream has at most ``per_batch`` of them (real-time mode knows no such limit), and
-    no headers, which cost time. Rows that are gone from the log before they are read end it, unless
-    it is ``lossy``. A new query begins at ``start``, by partition, or at the earliest.
+    no headers unless they are asked for: they cost time. Rows that are gone from the log before
+    they are read end it, unless it is ``lossy``. A new query begins at ``start``, by partition, or
+    at the earliest.
     """
     if over is None:
         reader: Any = spark.readStream.format("kafka").options(
             subscribe=topic,
             startingOffsets="earliest" if start is None else _offsets(topic, start),
             failOnDataLoss="false" if lossy else "true",
+            includeHeaders="true" if headers else "false",
             **({} if per_batch is None else {"maxOffsetsPerTrigger": str(per_batch)}),
         )
     else:

@@ -132,8 +132,13 @@ class Histories:
         made = {stream: asdict(history) for stream, history in self._found.items()}
         self._files.write(f"{self._checkpoint}/{_FILE}", json.dumps(made, indent=1))
 
-    def rows(self, data: OnLog, *, per_batch: int | None, lossy: bool = False) -> DataFrame:
-        """Return the rows of an input as a stream: its history, if it has any, and its topic."""
+    def rows(
+        self, data: OnLog, *, per_batch: int | None, lossy: bool = False, headers: bool = False
+    ) -> DataFrame:
+        """Return the rows of an input as a stream: its history, if it has any, and its topic.
+
+        ``headers`` are of the topic; an archive has none.
+        """
         archive = data.archive if isinstance(data, Stream) else None
         history = None if archive is None else self._found[data.name]
         log = topic_rows(
@@ -143,6 +148,7 @@ class Histories:
             per_batch=per_batch if self._through else 0,
             lossy=lossy,
             start=history.seam if history else None,
+            headers=headers,
         )
         if archive is None or history is None:
             return log

@@ -6,9 +6,11 @@ from functools import reduce
 
 from pyspark.sql import DataFrame
 
-from penstock.core.graph.data import Data, Lake, OnLog
+from penstock.core.graph.data import Data, Lake, OnLog, Table
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Pipeline
+from penstock.core.instants import FIRST_MICROS, LAST_MICROS
+from penstock.core.operators.marks import TIME
 from penstock.core.operators.operator import Plan
 from penstock.core.wiring.operators import plan_of
 from penstock.core.wiring.results import result_destination
@@ -25,11 +27,12 @@ from penstock.pipelines.operators.routing import BUCKET, COLUMNS, PLACES, ROUTED
 from penstock.pipelines.rollups.plan import beats, bucket_numbers
 from penstock.pipelines.rollups.processor import OUTGOING
 from penstock.pipelines.spark.session import shuffle_partitions
-from penstock.pipelines.spark.sqltext import Sql, name
+from penstock.pipelines.spark.sqltext import Sql, coalesce, literal, name, when
 
 __all__ = ["final_results", "remembers", "streamed_results"]
 
 _BESIDE = "_penstock_{}"
+_DELETED = "deleted"
 
 
 def remembers(plan: Plan) -> bool:
@@ -118,6 +121,8 @@ def _plain(rows: DataFrame, data: OnLog, number: int, *, observed: str | None) -
         _BESIDE.format("key"): "key",
         _BESIDE.format("value"): "value",
     }
+    if isinstance(data, Table):
+        beside[_BESIDE.format(_DELETED)] = _deleted_at()
     time = data.record.schema.time
     found = judged(rows, data, beside=beside, only=[time] if time else ())
     if observed is not None:
@@ -127,7 +132,17 @@ def _plain(rows: DataFrame, data: OnLog, number: int, *, observed: str | None) -
     columns: dict[str, Sql] = {each: _BESIDE.format(each) for each in COLUMNS}
     columns["clock"] = "unix_micros(current_timestamp())"
     columns["time"] = f"unix_micros({name(time)})" if time else "cast(null as bigint)"
+    if isinstance(data, Table):
+        columns["time"] = coalesce(columns["time"], _BESIDE.format(_DELETED))
     return kept.selectExpr(*(f"{text} as {name(each)}" for each, text in columns.items()))
+
+
+def _deleted_at() -> Sql:
+    """Return the event time of a deletion that says it, as :func:`deleted_at` reads it."""
+    text = f"try_element_at(filter(headers, each -> each.key = {literal(TIME)}), 1).value"
+    time = f"try_cast(cast({text} as string) as bigint)"
+    known = f"value is null and {time} between {literal(FIRST_MICROS)} and {literal(LAST_MICROS)}"
+    return when(known, time)
 
 
 def _topics(pipeline: Pipeline) -> tuple[str, ...]:

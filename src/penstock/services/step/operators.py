@@ -13,7 +13,7 @@ from penstock.backbone.client.logrecord import RawRecord
 from penstock.core.graph.graph import Graph
 from penstock.core.graph.parts import Service
 from penstock.core.instants import EPOCH, LAST_MICROS, instant, micros
-from penstock.core.operators.marks import read_mark, source_of
+from penstock.core.operators.marks import deleted_at, read_mark, source_of
 from penstock.core.operators.operator import (
     Arrival,
     Input,
@@ -237,7 +237,9 @@ class OperatorStep:
         key, value, partition = raw.key(), raw.value(), raw.partition() or 0
         number, offset, source = reading.numbers[0], raw.offset() or 0, str(partition)
         if value is None and reading.table and key is not None:
-            return Arrival(number, key, None, log_time(raw), source, offset, partition)
+            deleted = deleted_at(raw.headers())
+            time = log_time(raw) if deleted is None else deleted
+            return Arrival(number, key, None, time, source, offset, partition)
         if reading.sourced:
             headers = raw.headers()
             if value is None and (mark := read_mark(headers)):

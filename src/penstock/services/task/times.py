@@ -9,6 +9,7 @@ from penstock.backbone.client.logrecord import RawRecord
 from penstock.core.graph.data import OnLog
 from penstock.core.graph.parts import Service
 from penstock.core.instants import micros
+from penstock.core.operators.marks import deleted_at
 from penstock.core.records.schema import Scalar, Schema
 
 __all__ = ["times_of"]
@@ -20,8 +21,8 @@ def times_of(service: Service) -> Mapping[str, TimeOf]:
     """Return for each input topic what reads the time of its records, in microseconds.
 
     It is the event time where all inputs have one and a user's service asked for it, else the time
-    of the log: times of two kinds must not be compared. A record that has none that can be read,
-    and the deletion of a row, have that of the log too.
+    of the log: times of two kinds must not be compared. A record that has none that can be read
+    has that of the log too, and so has the deletion of a row whose writer did not say its time.
     """
     timed = all(data.record.schema.time is not None for data in service.reads)
     if service.declared or not timed:
@@ -46,7 +47,8 @@ def _event_time(data: OnLog) -> TimeOf:
     def event_time(raw: RawRecord) -> int:
         value = raw.value()
         if value is None:
-            return log_time(raw)
+            deleted = deleted_at(raw.headers())
+            return log_time(raw) if deleted is None else deleted
         try:
             found = getattr(decode(value), name)
             return found * 1000 if whole else micros(found)
