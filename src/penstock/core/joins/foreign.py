@@ -36,7 +36,7 @@ class _Held(NamedTuple):
     time: int = BEGINNING
     row: Any | None = None
     of: str | None = None
-    """Where it points."""
+    """Where it points. Of a row that is gone: about what it was not answered yet."""
     offset: int = -1
     answer: _Answer | None = None
     """About the row that it points at."""
@@ -80,7 +80,7 @@ class ForeignMachine(SteadyMachine):
             now = self._take_row(held, arrival, given)
         else:
             now = self._take_answer(held, arrival, given)
-        if now.row is None and now.ahead is None:
+        if now.row is None and now.ahead is None and now.of is None:
             if found is not None:
                 self._rows.put(arrival.key, None, now.time)
         elif now is not held:
@@ -96,7 +96,9 @@ class ForeignMachine(SteadyMachine):
             at = max(time, held.answer.time) if held.answer is not None and known else time
             if held.shown:
                 given.results.append(deletion(arrival.key, at))
-            return _Held(time=time, offset=offset, ahead=ahead)
+            # The answer that is still to come would otherwise be taken for one that is ahead.
+            awaited = held.of if held.answer is None and ahead is None else None
+            return _Held(time=time, of=awaited, offset=offset, ahead=ahead)
         of = None
         if self._none is None or not self._none(row):
             of = self._key(row).decode()
@@ -112,6 +114,8 @@ class ForeignMachine(SteadyMachine):
         answer = _Answer(found.of, micros(found.at), found.row, found.offset)
         if held.row is not None and held.of == answer.of:
             return self._show(held._replace(answer=answer), arrival, given)
+        if held.row is None and held.of == answer.of and 0 <= answer.offset <= held.offset:
+            return held._replace(of=None)
         ahead = held.ahead
         if ahead is not None and ahead.of == answer.of:
             offset = max(ahead.offset, answer.offset)

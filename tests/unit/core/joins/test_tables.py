@@ -88,3 +88,18 @@ def test_no_state_is_left_of_rows_that_are_gone():
         run.take([arrival(side, "a", next(numbers), 1), arrival(side, "a", next(numbers), None)])
     run.machine.flush()
     assert set(run.store) == {b"h"}
+
+
+def test_nothing_is_left_of_a_row_that_goes_before_its_answer_comes():
+    app = App("app")
+    left, right = app.table("left", Row), app.table("right", Row)
+    results = app.table("results", left.join(right, on={"points": "key"}), on="services")
+    chain = Chain(app)
+    chain.feed("right", arrival(1, "b", 0, 1))
+    for number in range(10):
+        row = Row(key=str(number), at=1, value=1, points="b")
+        chain.feed("left", arrival(0, row.key, 1, 0, 2 * number)._replace(record=row))
+        chain.feed("left", arrival(0, row.key, 2, None, 2 * number + 1))
+    chain.settle()  # the part that fills the table has read both before there is an answer
+    assert chain.table(results) == {}
+    assert set(chain.store(results)) == {b"h"}
