@@ -285,6 +285,13 @@ def test_a_window_counts_all_results_of_a_join_of_which_one_side_is_ahead(how, s
     assert not driver.late_records()
 
 
+def test_who_writes_the_record_for_the_stream_is_told_the_field_of_the_stream():
+    _, orders, payments = declared()
+    join = orders.join(payments, on="order", within="1m", repartition=True)
+    (problem,) = join.select(paid="order.amount").plan()
+    assert problem.hint == "did you mean 'orders.amount'?"
+
+
 def test_results_of_a_look_up_that_waits_allow_for_those_that_do_not():
     app, orders, _ = declared()
     customers = app.table("customers", Customer, history="1d")

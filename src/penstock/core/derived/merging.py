@@ -54,8 +54,8 @@ class Merged:
             problems.append(Problem("merge.table", text, "join tables instead", self.place))
         names = [each.input.name for each in reads]
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            text = f"{', '.join(twice)} is merged with itself: each record would come twice"
-            hint = 'say it in one condition: .where("celsius < 0 or celsius > 60")'
+            text = f"{', '.join(twice)} is merged with itself: a record could come twice"
+            hint = 'one condition, .where("x < 0 or x > 60"), or each as a stream: app.stream(...)'
             problems.append(Problem("merge.twice", text, hint, self.place))
         return problems or SelectingPlan(tuple(reads))
 

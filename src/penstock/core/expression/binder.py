@@ -119,7 +119,19 @@ class Binder:
         if (step := self._step(of)) is not None:
             return self._one_taken(step, name, found)
         node = self._bind(of)
-        return node and _member(node, name)
+        return node and _member(node, name, self._near(of, name))
+
+    def _near(self, of: syntax.Syntax, name: str) -> str:
+        """Return a hint for a field of what has none: that of a record with a similar name."""
+        if not isinstance(of, syntax.Name):
+            return ""
+        records = {
+            field.name: [each.name for each in field.type.schema.fields]
+            for field in self._schema.fields
+            if isinstance(field.type, schemas.Nested)
+        }
+        near = [each for each in get_close_matches(of.name, records, n=3) if name in records[each]]
+        return f"did you mean '{near[0]}.{name}'?" if near else ""
 
     def _step(self, of: syntax.Syntax) -> str | None:
         """Return the step of a pattern that a name stands for; fields of the record go first."""
@@ -196,6 +208,8 @@ def field_of(schema: Schema, name: str) -> schemas.Field:
     field = schema.field(name)
     if field is None:
         hint = did_you_mean(name, [each.name for each in schema.fields])
+        if name == "None":
+            hint = "what is missing is null: x is null, x is not null"
         message = f"{schema.name} has no field {name!r}"
         raise RuleError(message, hint, code="expression.unknown-field")
     if not name.isidentifier():
@@ -203,7 +217,7 @@ def field_of(schema: Schema, name: str) -> schemas.Field:
     return field
 
 
-def _member(of: Node, name: str) -> Node:
+def _member(of: Node, name: str, near: str) -> Node:
     match of.type:
         case Struct(schema):
             field = field_of(schema, name)
@@ -214,7 +228,7 @@ def _member(of: Node, name: str) -> Node:
         case Map():
             hint = f"write ['{name}']"
         case _:
-            hint = ""
+            hint = near
     raise RuleError(f"{of.type} has no field {name!r}", hint)
 
 

@@ -11,7 +11,7 @@ from typing import get_args
 
 from penstock.core.expression.coercion import RuleError, apply, cast, widen
 from penstock.core.expression.parsing import syntax
-from penstock.core.expression.tree import Node, Taken, TakenFunction
+from penstock.core.expression.tree import Field, Node, Taken, TakenFunction
 from penstock.core.expression.types import (
     BIGINT,
     DOUBLE,
@@ -58,7 +58,8 @@ def about_step(
 def one_taken(step: str, records: StepRecords, of: Node) -> Node:
     """Return the value of the one record that a step takes."""
     if records.several:
-        hint = f"say which: first({step}...), last({step}...), sum({step}...)"
+        field = f"{step}.{of.name}" if isinstance(of, Field) else f"{step}..."
+        hint = f"say which: first({field}), last({field}), sum({field})"
         raise RuleError(f"the step {step!r} may take several records", hint)
     return Taken("last", step, of, of.type, records.may_lack or of.nullable)
 

@@ -76,10 +76,17 @@ def _elements(elements: tuple[Element, ...]) -> _Found:
             if each.sequence.misused:
                 text = "a sequence takes no stream, where or greedy: its steps do"
                 yield "pattern.step", text, "say them on the steps of the sequence"
+            if each.sequence.elements and all(map(_absent, each.sequence.elements)):
+                text = "a sequence of nothing but what must not come takes no record"
+                yield "pattern.step", text, "say .never(...) in the pattern itself"
             yield from _repetition("a sequence", each)
             yield from _elements(each.sequence.elements)
         else:
             yield from _step(each)
+
+
+def _absent(element: Element) -> bool:
+    return isinstance(element, Step) and element.absent
 
 
 def _step(step: Step) -> _Found:

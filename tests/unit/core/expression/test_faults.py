@@ -156,6 +156,7 @@ def test_what_is_outside_the_language_is_refused_at_its_place(text: str, code: s
         ("tags.colour = 'x'", "take one item: [0].colour"),
         ("position.nort > 1", "did you mean 'north'?"),
         ("lenght(device)", "did you mean 'length'?"),
+        ("celsius = None", "what is missing is null: x is null, x is not null"),
         ("celsius div 2", "use /"),
         ("max(count)", "aggregates are not part of expressions; greatest() compares fields"),
         ("end > 1", "a field of this name stands in backticks"),

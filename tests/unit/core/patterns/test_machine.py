@@ -210,7 +210,7 @@ def test_everything_that_is_wrong_is_said_with_a_way_out(app, orders, payments):
     for code, declared in cases.items():
         assert code in wrong(declared), (code, wrong(declared))
     text = wrong(begun.then("more", orders, times=3).select(amount="more.amount"))
-    assert "first(more...)" in text["expression.type"]
+    assert "first(more.amount)" in text["expression.type"]
 
 
 def test_what_never_comes_at_the_end_needs_a_time_also_beside_others_and_in_a_sequence(
@@ -225,6 +225,12 @@ def test_what_never_comes_at_the_end_needs_a_time_also_beside_others_and_in_a_se
     ):
         assert "'paid' never coming" in wrong(declared)["pattern.endless"]
         assert not isinstance(replace(declared, within=timedelta(minutes=1)).plan(), list)
+
+
+def test_a_sequence_takes_a_record(orders, payments):
+    nothing = sequence().never("paid", payments).not_next("other", orders)
+    found = wrong(pattern(by="order").first("one", orders).then(nothing).then("two", orders))
+    assert "takes no record" in found["pattern.step"]
 
 
 def test_a_sequence_takes_no_condition_of_its_own(orders):

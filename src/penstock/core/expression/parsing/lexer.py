@@ -71,8 +71,8 @@ _STRANGERS = {
     '"': "a text stands in single quotes, a field in backticks",
     "'": "the text is not closed",
     "`": "the name is not closed",
-    "&": "bitwise signs are not part of expressions",
-    "|": "bitwise signs are not part of expressions",
+    "&": "bitwise signs are not part of expressions: conditions are joined by and, or, not",
+    "|": "bitwise signs are not part of expressions: conditions are joined by and, or, not",
     "^": "bitwise signs are not part of expressions",
     "~": "bitwise signs are not part of expressions",
 }
