@@ -9,6 +9,8 @@ from functools import lru_cache
 
 import re2
 
+from penstock.core.matching.plain import plain_search
+
 __all__ = ["LONGEST_PATTERN", "linear_search"]
 
 LONGEST_PATTERN = 10_000
@@ -34,7 +36,9 @@ def linear_search(pattern: str, flags: str = "") -> Callable[[str], bool]:
     except re2.error as error:
         raise ValueError(_words(error)) from error
     # Half of a character matches nothing; only Python has it in a text.
-    return lambda text: search(text.encode("utf-8", "surrogatepass")) is not None
+    return plain_search(
+        pattern, flags, lambda text: search(text.encode("utf-8", "surrogatepass")) is not None
+    )
 
 
 def _words(error: Exception) -> str:
