@@ -74,7 +74,8 @@ class CachedResults:
             raise self._too_large()
         stale = following.stale_seconds
         if not feed.ready or stale is None or stale > most_stale:
-            text = "the result is not known" if not feed.ready else "what is known is too old"
+            known = feed.ready and stale is not None
+            text = f"what is known is {stale:.1f}s old" if known else "the result is not known yet"
             unavailable = HTTPStatus.SERVICE_UNAVAILABLE
             raise Problem(unavailable, "live.unready", text, retry_after=1)
         tag = f'"{feed.token(feed.number)}"'
