@@ -31,6 +31,12 @@ DEFAULT = {
         {"type": "ready", "number": 1, "token": "a"},
     ],
 }
+OTHER = [
+    {"type": "must-refetch", "reason": "other rows"},
+    {"type": "begin", "ordered": True},
+    {"type": "first", "documents": [{"_id": "9", "id": "9"}]},
+    {"type": "ready", "number": 5, "token": "o"},
+]
 UNKNOWN = {"status": 401, "code": "caller.unknown", "detail": "the token has expired"}
 _NOBODY = {"status": 422, "code": "test.turn", "detail": "nobody was to ask so"}
 
@@ -41,13 +47,25 @@ class Played:
     def __init__(self):
         self.cases = json.loads(CASES.read_text("utf-8"))
         self.turns = {}
+        self.asked = []
         self.records = []
+        self.requests = []
+        self.written = {}
         self.protocols = []
+        self.bearers = []
+        self.tokens = []
         self.refusals = {}
+        self.sockets = 0
+        self.pings = 0
+        self.deaf = False
+        self.blocked = True
 
     def next(self, asked):
         """Return the messages of the next turn, and what comes then."""
         name = asked.get("live", "")
+        self.asked.append(asked)
+        if callable(turn := self.turns.get(name)):
+            return [{**each, "id": asked["id"]} for each in turn(asked)], "stay"
         if name not in self.turns:
             number = name.rpartition(":")[2]
             turns = repeat(DEFAULT)
@@ -66,16 +84,33 @@ class Played:
         ]
         return told, turn["then"]
 
+    def answer(self, asked):
+        """Return what is told of anything else; a caller with the token ``other`` sees other rows."""
+        if asked["type"] == "unsubscribe":
+            return [{"type": "end", "id": asked["id"]}]
+        if asked["type"] == "ping":
+            self.pings += 1
+            return [] if self.deaf else [{"type": "pong"}]
+        self.tokens.append(asked["token"])
+        told = [{"type": "authenticated", "name": "ann"}]
+        if asked["token"] == "other":  # noqa: S105 - nobody's
+            told += [each | {"id": self.asked[-1]["id"]} for each in OTHER]
+        return told
+
 
 async def follow_socket(socket_):
     await socket_.accept(subprotocol="penstock.v1")
-    socket_.app.state.played.protocols += socket_.scope["subprotocols"][1:]
+    played = socket_.app.state.played
+    played.sockets += 1
+    played.protocols += socket_.scope["subprotocols"][1:]
     try:
         while True:
             asked = json.loads(await socket_.receive_text())
-            if asked["type"] == "unsubscribe":
-                await socket_.send_text(json.dumps({"type": "end", "id": asked["id"]}))
-            if asked["type"] != "subscribe" or not (found := socket_.app.state.played.next(asked)):
+            if asked["type"] != "subscribe":
+                for message in played.answer(asked):
+                    await socket_.send_text(json.dumps(message))
+                continue
+            if not (found := played.next(asked)):
                 continue
             for message in found[0]:
                 await socket_.send_text(json.dumps(message))
@@ -91,6 +126,7 @@ async def follow_socket(socket_):
 async def follow_events(request):
     body = await request.json()
     played = request.app.state.played
+    played.bearers.append(request.headers.get("authorization"))
 
     async def told():
         yield "retry: 1000\n\n"
@@ -112,24 +148,52 @@ async def poll(request):
         while (await request.receive())["type"] != "http.disconnect":
             pass
         return Response()
+    if not found[0]:
+        await asyncio.sleep(0.02)  # as one that waits for something to tell
     return JSONResponse({"messages": found[0]})
 
 
 async def take_record(request):
-    """Take a record as its stream is named: refuse it, fail first, or lose the answer."""
+    """Take records as their stream is named: refuse them, fail first, or lose the answer."""
     stream, played = request.path_params["stream"], request.app.state.played
-    key = request.headers["idempotency-key"]
-    played.records.append((stream, key, await request.json()))
+    key, body = request.headers["idempotency-key"], await request.body()
+    given = json.loads(body)
+    records = given if isinstance(given, list) else [given]
+    played.requests.append((stream, key, len(records)))
+    played.records += [(stream, key, each) for each in records]
     again = key in played.refusals
     played.refusals[key] = stream
-    if stream == "refused":
-        problem = {"status": 422, "code": "data.invalid-value", "detail": "too long"}
-        return JSONResponse(problem, 422)
+    if problem := _problem(stream, records, listed=records is given):
+        return JSONResponse(problem, problem["status"])
     if stream == "later" and not again:
         return JSONResponse({"status": 503, "code": "kafka.away"}, 503, {"Retry-After": "0.01"})
+    if played.written.setdefault(key, (stream, body)) != (stream, body):
+        return JSONResponse({"status": 422, "code": "idempotency.reused"}, 422)
     if stream == "lost" and not again:
         raise ConnectionError  # it is written, and nobody is told
-    return JSONResponse({"partition": 0, "offset": len(played.records)}, 201)
+    places = [{"partition": 0, "offset": len(played.records)} for _ in records]
+    return JSONResponse({"records": places} if records is given else places[0], 201)
+
+
+def _problem(stream, records, *, listed):
+    """Return why nothing of a request is taken, as a gateway says it."""
+    bad = [at for at, each in enumerate(records) if each.get("bad") or stream == "refused"]
+    mistake = {"code": "data.invalid-value", "detail": "too long"}
+    if bad and listed and stream == "unreadable":
+        return {"status": 400, "code": "data.not-json", "detail": "the body is not JSON"}
+    if bad and listed:
+        listed = [{"index": at, **mistake} for at in bad[:20]]
+        return {"status": 422, "code": "request.mistakes", "detail": "none", "errors": listed}
+    if bad:
+        return {"status": 422, **mistake}
+    if stream == "narrow" and len(records) > 3:
+        return {"status": 413, "code": "request.too-many", "detail": "3 records at once"}
+    return None
+
+
+async def follow_or_refuse(socket_):
+    """Follow, unless sockets are blocked just now."""
+    await (refuse_socket if socket_.app.state.played.blocked else follow_socket)(socket_)
 
 
 async def refuse_socket(socket_):
@@ -165,6 +229,8 @@ def scripted_gateway():
     blocked = {
         "/nosocket": routes(sockets=refuse_socket),
         "/onlypolls": routes(sockets=refuse_socket, events=refuse_events),
+        "/unsteady": routes(sockets=follow_or_refuse),
+        "/unsteadypolls": routes(sockets=follow_or_refuse, events=refuse_events),
         "/held": routes(sockets=refuse_socket, events=hold_events),
     }
     app = Starlette(

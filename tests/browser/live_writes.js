@@ -53,6 +53,38 @@ async () => {
   found.left = localStorage.length;
   next.close();
 
+  // A page that dies while it waits for the answer to a batch: the next one sends the very same.
+  const dying = connect({ ...options, firstWaitMs: 1e6, longestWaitMs: 1e6, storage: localStorage, name: 'dying' });
+  dying.outbox.busy = true;
+  for (const id of ['d1', 'd2', 'd3']) dying.send('lost', { id, at: new Date(0) }).catch(() => {});
+  dying.outbox.busy = false;
+  dying.hurry();
+  while (!dying.outbox.failures) await new Promise((resolve) => setTimeout(resolve, 5));
+  dying.close();
+  const heir = connect({ ...options, storage: localStorage, name: 'dying' });
+  found.heir = 0;
+  heir.addEventListener('refused', () => { found.heir += 1; });
+  while (!heir.waiting) await new Promise((resolve) => heir.addEventListener('writes', resolve, { once: true }));
+  while (heir.waiting) await new Promise((resolve) => heir.addEventListener('writes', resolve, { once: true }));
+  heir.close();
+
+  // A thousand writes of a page that was away: few requests, and what is refused is refused alone.
+  const fates = async (stream, count, bad) => {
+    const page = connect(options);
+    page.outbox.busy = true;
+    const sent = Array.from({ length: count }, (_, at) => page.send(stream, { id: `${stream}${at}`, ...(bad(at) && { bad: true }) })
+      .then(({ offset }) => offset > 0, (error) => [error.write.record.id, error.problem.code]));
+    page.outbox.busy = false;
+    page.hurry();
+    const all = await Promise.all(sent);
+    page.close();
+    return [all.filter((each) => each === true).length, all.filter((each) => each !== true)];
+  };
+  found.batches = await fates('lost', 1000, (at) => at % 300 === 7);
+  found.narrow = await fates('narrow', 10, () => false);
+  found.unreadable = await fates('unreadable', 5, (at) => at === 2);
+  found.hopeless = await connect(options).send('kept', { id: 'x', at: new Date(NaN) }).catch((error) => error.name);
+
   // A thousand documents, a thousand changes.
   const copy = new Replica();
   copy.take({ type: 'begin', ordered: true });

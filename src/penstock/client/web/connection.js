@@ -134,6 +134,7 @@ export class Connection {
     this.round += 1;
     clearTimeout(this.timer);
     clearTimeout(this.probing);
+    this.probing = undefined;
     this.open?.close();
     this.open = null;
     this.#become(state);
@@ -182,14 +183,14 @@ export class Connection {
     [this.problem, this.failuresOfWay] = [null, 0];
     this.#become('open');
     this.#watch(this.#silenceMs);
-    if (this.place > 0) this.#probe();
-    else this.probeMs = this.options.probeMs;
+    if (this.place > 0) {
+      if (this.probing === undefined) this.#probe(); // a poll that is answered must not put it off
+    } else this.probeMs = this.options.probeMs;
   }
 
   /** Try the best way now and then, beside the one that works, and change to it when it works again. */
   #probe() {
     const { round } = this;
-    clearTimeout(this.probing);
     this.probing = setTimeout(async () => {
       if (round !== this.round || this.state !== 'open') return;
       this.probeMs = Math.min(LONGEST_PROBE_MS, 2 * this.probeMs);
@@ -239,7 +240,7 @@ export class Connection {
     } else if (this.state === 'open' && !this.asked) {
       this.asked = true;
       this.open?.ping();
-      this.#watch(GRACE_MS);
+      this.#watch(Math.min(GRACE_MS, this.options.silenceMs));
     } else {
       this.open?.close();
       this.#failed({ problem: { code: 'client.silence', detail: 'nothing has come for too long' } });

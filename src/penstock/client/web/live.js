@@ -199,7 +199,7 @@ export class Penstock extends EventTarget {
       ...shared, storage, name: `penstock.outbox.${name}.`,
       tell: {
         changed: () => this.#written(),
-        accepted: (write) => this.#settle([write]),
+        accepted: (writes) => this.#settle(writes),
         refused: (error) => this.dispatchEvent(new CustomEvent('refused', { detail: error })),
       },
     });
@@ -287,20 +287,18 @@ export class Penstock extends EventTarget {
   /** End the writes whose effect has come, and those whose effect has not come for long. @param {readonly Write[]} writes */
   #settle(writes) {
     const now = performance.now();
-    for (const each of [...writes]) {
-      if (each.state !== 'accepted' || !this.outbox.writes.includes(each)) continue;
-      const late = this.state === 'open' && now - (each.acceptedAt ?? now) >= this.settleMs;
-      if (late || !each.effects.length || each.effects.every((effect) => this.#isSeen(each, effect))) this.#done(each, late);
+    const known = new Set(this.outbox.writes);
+    const done = [];
+    for (const write of writes) {
+      if (write.state !== 'accepted' || !known.has(write)) continue;
+      const late = this.state === 'open' && now - (write.acceptedAt ?? now) >= this.settleMs;
+      if (!late && write.effects.length && !write.effects.every((effect) => this.#isSeen(write, effect))) continue;
+      done.push({ write, late, documents: write.effects.map((each) => this.lookup(each.live, each.id)) });
     }
+    if (done.length) this.outbox.forget(done.map((each) => each.write));
+    for (const detail of done) this.dispatchEvent(new CustomEvent('settled', { detail }));
     clearTimeout(this.timer);
     if (this.outbox.writes.some((each) => each.state === 'accepted')) this.timer = setTimeout(() => this.#settle(this.outbox.writes), this.settleMs);
-  }
-
-  /** @param {Write} write @param {boolean} late */
-  #done(write, late) {
-    const documents = write.effects.map((each) => this.lookup(each.live, each.id));
-    this.outbox.forget(write);
-    this.dispatchEvent(new CustomEvent('settled', { detail: { write, late, documents } }));
   }
 
   /** Whether the lists show what a write was expected to do, or what came of it. @param {Write} write @param {Effect} effect */

@@ -1,5 +1,5 @@
 // What a page writes: kept until the gateway has it, sent in order, each once. It waits while the network is
-// away, and with a storage also while the page is closed.
+// away, and with a storage also while the page is closed. What waits for one stream goes in batches.
 
 import { refusal } from './ways.js';
 import { Shelf } from './shelf.js';
@@ -14,6 +14,7 @@ import { parse, write } from './values.js';
  * @property {Effect[]} effects What it is expected to do.
  * @property {string} [mark] The field of a row in which the `id` of the last write comes back.
  * @property {number} [triedAt] When it was sent first, by the clock of this machine.
+ * @property {string} [batch] The key of the batch that it is sent in: all of it is on the log, once, or nothing.
  * @property {"waiting" | "sent" | "accepted"} state
  * @property {number} [acceptedAt]
  */
@@ -30,8 +31,12 @@ export class Refused extends Error {
 
 const SEND_MS = 30_000;
 const KEPT_MS = 20 * 3_600_000;
+const MOST_OF_A_BATCH = 100;
+const MOST_CHARACTERS_OF_A_BATCH = 256 << 10;
 /** Statuses after which the same request may succeed. */
 const REPEATABLE = new Set([408, 425, 429]);
+/** Refusals of the caller, the stream or the key: each write of a batch would be refused so. */
+const OF_ALL = new Set(['idempotency.reused', 'caller.not-allowed', 'stream.unknown']);
 
 export class Outbox {
   /**
@@ -44,7 +49,7 @@ export class Outbox {
    * @param {number} options.firstWaitMs
    * @param {number} options.longestWaitMs
    * @param {() => number} options.random
-   * @param {{changed: () => void, accepted: (write: Write) => void, refused: (error: Refused) => void}} options.tell
+   * @param {{changed: () => void, accepted: (writes: readonly Write[]) => void, refused: (error: Refused) => void}} options.tell
    */
   constructor(options) {
     this.options = options;
@@ -53,6 +58,8 @@ export class Outbox {
     /** @type {Map<string, {resolve: (sent: any) => void, reject: (error: Error) => void}>} */
     this.promised = new Map();
     this.failures = 0;
+    /** So many go in a batch; fewer, where the gateway takes fewer. */
+    this.most = MOST_OF_A_BATCH;
     this.busy = false;
     this.ended = false;
     /** @type {any} */
@@ -73,6 +80,7 @@ export class Outbox {
    */
   add(given) {
     if (this.waiting >= this.options.mostWrites) throw new RangeError(`${this.options.mostWrites} writes wait already`);
+    write(given.record); // what cannot be sent is not promised, either
     const added = { ...given, state: /** @type {const} */ ('waiting') };
     this.#store([...this.writes, added]); // what cannot be kept is not promised
     this.writes.push(added);
@@ -84,9 +92,10 @@ export class Outbox {
     return promise;
   }
 
-  /** Its effect is seen, or will not be. @param {Write} write */
-  forget(write) {
-    this.writes = this.writes.filter((each) => each !== write);
+  /** Their effect is seen, or will not be. @param {readonly Write[]} writes */
+  forget(writes) {
+    const gone = new Set(writes);
+    this.writes = this.writes.filter((each) => !gone.has(each));
     this.#store(this.writes);
     this.options.tell.changed();
   }
@@ -108,7 +117,7 @@ export class Outbox {
   async #send() {
     this.busy = true;
     try {
-      for (let next; !this.ended && (next = this.writes.find((each) => each.state !== 'accepted'));) {
+      for (let next; !this.ended && (next = this.#next()).length;) {
         const wait = await this.#post(next);
         if (wait === null) continue;
         if (!this.ended) this.timer = setTimeout(() => this.hurry(), wait);
@@ -119,23 +128,52 @@ export class Outbox {
     }
   }
 
-  /** Send one; return null when its fate is known, or how long to wait. @param {Write} one */
-  async #post(one) {
-    if (one.triedAt !== undefined && Date.now() - one.triedAt > KEPT_MS) {
-      this.#refuse(one, { code: 'client.too-late', detail: 'this was sent long ago, and nobody knows whether it arrived' });
+  /** What one request has: one write or a batch. It is noted before it goes, so that whoever goes on sends the same again. */
+  #next() {
+    const waiting = this.writes.filter((each) => each.state !== 'accepted');
+    const [first] = waiting;
+    if (!first) return [];
+    if (first.batch) return until(waiting, (each) => each.batch !== first.batch);
+    if (first.triedAt !== undefined) return [first];
+    const found = this.#gathered(waiting);
+    const now = Date.now();
+    for (const each of found) [each.triedAt, each.batch] = [now, found.length > 1 ? first.id : undefined];
+    try {
+      this.#store(this.writes);
+    } catch { // the storage is full: what cannot be noted goes by itself
+      for (const each of found.slice(1)) untry(each);
+      first.batch = undefined;
+      return [first];
+    }
+    return found;
+  }
+
+  /** @param {readonly Write[]} waiting */
+  #gathered(waiting) {
+    // Where nobody can tell which pages are gone, another page may send the same, and makes other batches of it.
+    if (this.shelf && !this.shelf.locks) return waiting.slice(0, 1);
+    let characters = 0;
+    const { stream } = waiting[0];
+    const found = until(waiting.slice(0, this.most), (each) => {
+      characters += write(each.record).length;
+      return each.stream !== stream || each.triedAt !== undefined || characters > MOST_CHARACTERS_OF_A_BATCH;
+    });
+    return found.length ? found : waiting.slice(0, 1);
+  }
+
+  /** Send it; return null when something of its fate is known, or how long to wait. @param {readonly Write[]} sent */
+  async #post(sent) {
+    if (Date.now() - (sent[0].triedAt ?? 0) > KEPT_MS) {
+      this.#refuse(sent, { code: 'client.too-late', detail: 'this was sent long ago, and nobody knows whether it arrived' });
       return null;
     }
-    if (one.triedAt === undefined) {
-      one.triedAt = Date.now();
-      this.#store(this.writes);
-    }
-    one.state = 'sent';
+    for (const each of sent) each.state = 'sent';
     let afterMs = 0;
     try {
-      const answer = await this.#request(one);
+      const answer = await this.#request(sent);
       if (answer.ok) {
-        const { partition, offset } = parse(await answer.text());
-        this.#accept(one, { partition, offset });
+        const found = parse(await answer.text());
+        this.#accept(sent, sent[0].batch ? found.records : [found]);
         return null;
       }
       const why = await refusal(answer);
@@ -143,49 +181,75 @@ export class Outbox {
       afterMs = why.afterMs ?? 0;
       const status = why.status ?? 0;
       if (status >= 400 && status < 500 && status !== 401 && !REPEATABLE.has(status) && why.problem.code !== 'http') {
-        this.#refuse(one, why.problem);
+        this.#refused(sent, why.problem, status);
         return null;
       }
     } catch (error) {
       this.problem = { code: 'client.unreachable', detail: String(error) };
     }
-    one.state = 'waiting';
+    for (const each of sent) each.state = 'waiting';
     this.failures += 1;
     const { firstWaitMs, longestWaitMs, random } = this.options;
     const whole = Math.min(longestWaitMs, firstWaitMs * 2 ** Math.min(this.failures - 1, 30));
     return Math.max(afterMs, whole * (0.5 + random() / 2));
   }
 
-  /** @param {Write} one */
-  async #request(one) {
+  /** @param {readonly Write[]} sent */
+  async #request(sent) {
+    const [{ stream, id, batch, record }] = sent;
     const token = await this.options.token();
-    return fetch(`${this.options.url}/v1/streams/${encodeURIComponent(one.stream)}/records`, {
+    return fetch(`${this.options.url}/v1/streams/${encodeURIComponent(stream)}/records`, {
       method: 'POST',
-      headers: { 'Content-Type': 'application/json', 'Idempotency-Key': one.id, ...(token ? { Authorization: `Bearer ${token}` } : {}) },
-      body: write(one.record),
+      headers: { 'Content-Type': 'application/json', 'Idempotency-Key': batch ?? id, ...(token ? { Authorization: `Bearer ${token}` } : {}) },
+      body: batch ? `[${sent.map((each) => write(each.record)).join()}]` : write(record),
       signal: AbortSignal.timeout(SEND_MS),
     });
   }
 
-  /** @param {Write} one @param {any} sent */
-  #accept(one, sent) {
+  /** @param {readonly Write[]} sent @param {readonly any[] | undefined} places */
+  #accept(sent, places) {
     [this.failures, this.problem] = [0, null];
-    [one.state, one.acceptedAt] = ['accepted', performance.now()];
+    const now = performance.now();
+    for (const each of sent) [each.state, each.acceptedAt] = ['accepted', now];
     this.#store(this.writes);
-    this.promised.get(one.id)?.resolve(sent);
-    this.promised.delete(one.id);
-    this.options.tell.accepted(one);
+    sent.forEach(({ id }, at) => {
+      const { partition, offset } = places?.[at] ?? {};
+      this.promised.get(id)?.resolve({ partition, offset });
+      this.promised.delete(id);
+    });
+    this.options.tell.accepted(sent);
     this.options.tell.changed();
   }
 
-  /** @param {Write} one @param {any} problem */
-  #refuse(one, problem) {
+  /** The gateway has taken nothing of it. Of a batch, only what is wrong is refused. @param {readonly Write[]} sent @param {any} problem @param {number} status */
+  #refused(sent, problem, status) {
+    if (!sent[0].batch || OF_ALL.has(problem.code)) {
+      this.#refuse(sent, problem);
+      return;
+    }
     this.failures = 0;
-    this.forget(one);
-    const error = new Refused(one, problem);
-    this.promised.get(one.id)?.reject(error);
-    this.promised.delete(one.id);
-    this.options.tell.refused(error);
+    const mistakes = (problem.errors ?? []).filter((/** @type {any} */ each) => sent[each.index]);
+    for (const each of sent) each.state = 'waiting';
+    if (mistakes.length) {
+      for (const { index, ...rest } of mistakes) this.#refuse([sent[index]], { ...problem, errors: undefined, ...rest });
+    } else if (status === 413 && sent.length > 1) {
+      this.most = sent.length >> 1;
+      for (const each of sent.slice(this.most)) untry(each);
+    } else {
+      for (const each of sent) each.batch = undefined; // each by itself: what is wrong with one must not hold up the others
+    }
+  }
+
+  /** @param {readonly Write[]} writes @param {any} problem */
+  #refuse(writes, problem) {
+    this.failures = 0;
+    this.forget(writes);
+    for (const each of writes) {
+      const error = new Refused(each, problem);
+      this.promised.get(each.id)?.reject(error);
+      this.promised.delete(each.id);
+      this.options.tell.refused(error);
+    }
   }
 
   /** @param {readonly Write[]} writes */
@@ -202,4 +266,18 @@ export class Outbox {
     this.options.tell.changed();
     this.hurry();
   }
+}
+
+/**
+ * Return what comes before the first that is so.
+ * @param {readonly Write[]} writes @param {(write: Write) => boolean} stop
+ */
+function until(writes, stop) {
+  const end = writes.findIndex(stop);
+  return end < 0 ? [...writes] : writes.slice(0, end);
+}
+
+/** It may go into another batch. @param {Write} one */
+function untry(one) {
+  [one.triedAt, one.batch] = [undefined, undefined];
 }
