@@ -56,7 +56,8 @@ def evaluations(seconds: float) -> dict[str, float]:
             "owner.name": f"owner-{n % 100}",
         },
         "one of two": lambda n: {"$or": [{"rank": {"$lt": n}}, {"done": True}]},
-        "a pattern": lambda n: {"text": {"$regex": f"plants.*{n}"}},
+        "a pattern of plain characters": lambda n: {"text": {"$regex": f"plants.*{n}"}},
+        "another pattern": lambda n: {"text": {"$regex": f"pl[a-z]+ts.*{n}"}},
     }
     found = {}
     for name, make in kinds.items():

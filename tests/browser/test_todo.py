@@ -93,7 +93,8 @@ def test_two_browsers_see_each_other_and_end_with_the_table(people, todo):
     both_see_what_the_other_does(ann, bo)
     searches_and_filters_are_live(ann, bo)
     both_go_on_while_one_is_offline(ann, bo)
-    rows = both_write_while_the_gateway_is_killed(ann, bo, todo, where)
+    both_write_while_the_gateway_is_killed(ann, bo, todo, where)
+    rows = both_write_while_another_gateway_takes_over(ann, bo, todo, where)
     what_the_gateway_refuses_is_taken_back(ann, rows)
 
 
@@ -164,11 +165,29 @@ def both_write_while_the_gateway_is_killed(ann, bo, todo, where):
     bo.page.click(f"{bo.row('tea')} input")
     bo.adds("salt")
     todo.until_healthy()
+    rows = both_end_with_the_table(ann, bo, todo, where, 6)
+    assert sorted(each["text"] for each in rows[-2:]) == ["salt", "sugar"]
+
+
+def both_write_while_another_gateway_takes_over(ann, bo, todo, where):
+    todo.start_second_gateway()
+    ann.adds("honey")
+    todo.take_over()
+    todo.kill_gateway()
+    ann.adds("jam")
+    bo.page.click(f"{bo.row('salt')} input")
+    bo.adds("nuts")
+    rows = both_end_with_the_table(ann, bo, todo, where, 9)
+    assert sorted(each["text"] for each in rows[-3:]) == ["honey", "jam", "nuts"]
+    return rows
+
+
+def both_end_with_the_table(ann, bo, todo, where, count):
+    """Wait for so many rows in both pages, and return the table, which both show."""
     for each in (ann, bo):
         each.page.wait_text("Live", "#wire")
-        each.page.wait(f"{TEXTS}.length === 6 && !document.querySelector('#items .pending')")
+        each.page.wait(f"{TEXTS}.length === {count} && !document.querySelector('#items .pending')")
     rows = todo.rows(where)
-    assert sorted(each["text"] for each in rows[-2:]) == ["salt", "sugar"]
     for each in (ann, bo):
         each.sees(*(row["text"] for row in rows))
         assert each.page.evaluate(

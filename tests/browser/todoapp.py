@@ -9,9 +9,13 @@ import sys
 import threading
 import time
 import urllib.request
+from collections.abc import Callable
+from contextlib import suppress
+from http.client import HTTPException
 from pathlib import Path
 
 import psutil
+from tests.broker.breaking_proxy import BreakingProxy
 
 __all__ = ["Todo"]
 
@@ -20,33 +24,50 @@ APP = Path(__file__).parents[2] / "apps" / "todo"
 
 
 class Todo:
-    """One run of the application; its gateway has the same address when it comes back."""
+    """One run of the application behind one address, whichever gateway answers there."""
 
     def __init__(self, directory: Path, *, bootstrap: str) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self._port = free.getsockname()[1]
-        self.address = f"http://127.0.0.1:{self._port}"
+        self._directory, self._bootstrap = directory, bootstrap
         self.said: list[str] = []
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "penstock.cli", "dev", str(APP)],
-            cwd=directory,
+        first = _free_port()
+        self._front = BreakingProxy(first).__enter__()
+        self.address = f"http://127.0.0.1:{self._front.port}"
+        self._process = self._start(first, "dev", str(APP))
+        self._second: subprocess.Popen[str] | None = None
+
+    def _start(self, port: int, *words: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "penstock.cli", *words],
+            cwd=self._directory,
             env=os.environ
             | {
-                "PENSTOCK_KAFKA_BOOTSTRAP": bootstrap,
-                "PENSTOCK_HOME": str(directory / "home"),
-                "PENSTOCK_SERVING_PORT": str(self._port),
+                "PENSTOCK_KAFKA_BOOTSTRAP": self._bootstrap,
+                "PENSTOCK_HOME": str(self._directory / "home"),
+                "PENSTOCK_SERVING_PORT": str(port),
                 "PENSTOCK_DEV_RESTART_BACKOFF": "200ms",
                 "PENSTOCK_SERVICES_SESSION_TIMEOUT": "6s",
             },
             stderr=subprocess.PIPE,
             text=True,
         )
-        threading.Thread(target=self._read, daemon=True).start()
+        threading.Thread(target=self._read, args=(process,), daemon=True).start()
+        return process
 
-    def _read(self) -> None:
-        assert self._process.stderr is not None
-        with self._process.stderr as lines:
+    def _read(self, process: subprocess.Popen[str]) -> None:
+        assert process.stderr is not None
+        with process.stderr as lines:
             self.said.extend(line.rstrip("\n") for line in lines)
+
+    def start_second_gateway(self) -> None:
+        """Start another process of the gateway, which nobody uses yet."""
+        self._port = _free_port()
+        self._second = self._start(self._port, "run", str(APP), "--part", "door")
+        self._until(lambda: _is_healthy(f"http://127.0.0.1:{self._port}"))
+
+    def take_over(self) -> None:
+        """Let the second gateway have the address, and all connections to the first end."""
+        self._front.lead_to(self._port)
+        self._front.cut()
 
     def kill_gateway(self) -> None:
         """Kill the process of the gateway; it is started again."""
@@ -56,18 +77,14 @@ class Todo:
 
     def until_healthy(self) -> None:
         """Wait until the gateway answers."""
+        self._until(lambda: _is_healthy(self.address))
+
+    def _until(self, condition: Callable[[], bool]) -> None:
         deadline = time.monotonic() + LIMIT
-        while not self._is_healthy():
+        while not condition():
             assert time.monotonic() < deadline, self.said
             assert self._process.poll() is None, self.said
             threading.Event().wait(0.1)
-
-    def _is_healthy(self) -> bool:
-        try:
-            self.ask("/v1/health")
-        except OSError:
-            return False
-        return True
 
     def ask(self, path: str, body: object = None) -> dict:
         """Return what the gateway answers."""
@@ -92,5 +109,24 @@ class Todo:
 
     def stop(self) -> None:
         """End it as Ctrl-C does."""
-        self._process.send_signal(signal.SIGINT)
-        self._process.wait(LIMIT)
+        ending = [each for each in (self._second, self._process) if each is not None]
+        for each in ending:
+            each.send_signal(signal.SIGINT)
+        for each in ending:
+            each.wait(LIMIT)
+        with suppress(OSError):
+            self._front.__exit__()
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        found: int = free.getsockname()[1]
+    return found
+
+
+def _is_healthy(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{address}/v1/health", timeout=30):  # noqa: S310 - ours
+            return True
+    except (OSError, HTTPException):
+        return False
