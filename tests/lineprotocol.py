@@ -1,5 +1,6 @@
 """Reads Influx line protocol by the rules that the documentation of InfluxDB states."""
 
+import re
 from typing import Any
 
 
@@ -41,7 +42,7 @@ def read(text: str) -> tuple[str, dict[str, str], dict[str, Any], int]:
         key, value = split(each, "=", quotes=True)
         if value.startswith('"'):
             assert value.endswith('"')
-            values[key] = unescaped(value[1:-1].replace("\\\\", "\0"), '"').replace("\0", "\\")
+            values[key] = re.sub(r'\\(["\\])', r"\1", value[1:-1])
         elif value in ("true", "false"):
             values[key] = value == "true"
         else:
