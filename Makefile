@@ -5,7 +5,7 @@ BIN := .venv/bin
 CHECKED := src apps tests bench scripts
 export PYTHON
 
-.PHONY: help setup demo test check unit pictures chaos nexmark bench-services bench-pipelines bench-serving bench-connectors bench-live bench-nexmark docs docs-serve format lock clean
+.PHONY: help setup demo test check unit pictures servers chaos nexmark bench-services bench-pipelines bench-serving bench-connectors bench-live bench-nexmark docs docs-serve format lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ check: setup ## format, lint, types, import contract, module size
 
 unit: setup ## the tests that need neither broker nor JVM
 	$(BIN)/pytest tests/unit
+
+servers: setup ## the sinks to OpenSearch and QuestDB against the real servers (100 MB of jars, two minutes)
+	PENSTOCK_SERVERS=1 $(BIN)/pytest tests/servers
 
 chaos: setup ## play every fault scenario with several seeds, and many more examples (two hours)
 	PENSTOCK_CHAOS_SEEDS="1 2 3" $(BIN)/pytest tests/unit --timeout 3600

@@ -24,6 +24,9 @@ os.environ.setdefault(
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# Servers that start too slowly for every run: `make servers` asks for them.
+collect_ignore = [] if os.environ.get("PENSTOCK_SERVERS") else ["servers"]
+
 
 class Failures:
     """Prints each failure at once, so that a run that is cut off later has still told it."""
