@@ -4,6 +4,7 @@
 the services; until SIGTERM.
 """
 
+import faulthandler
 import signal
 import subprocess
 import sys
@@ -64,8 +65,11 @@ class LiveProcess:
             self.start()
 
     def said(self) -> str:
-        """Return the end of what it wrote."""
-        return self._log.read_text(errors="replace")[-2000:]
+        """Return the end of what it wrote, with where its threads are now."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(signal.SIGUSR1)
+            threading.Event().wait(1)  # for a person who reads why a test failed
+        return self._log.read_text(errors="replace")[-20_000:]
 
     def kill(self) -> None:
         if self._process is not None:
@@ -75,6 +79,7 @@ class LiveProcess:
 
 def main(bootstrap: str, name: str, rows: str, partitions: str, port: str) -> None:
     graph = verified(declare(name, rows=int(rows), partitions=int(partitions)).graph)
+    faulthandler.register(signal.SIGUSR1)
     stop = threading.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: stop.set())

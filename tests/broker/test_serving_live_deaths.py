@@ -314,9 +314,14 @@ def wait_for(condition, following, processes):
             raise following.failed
         for each in processes:
             each.ensure()
-        assert time.monotonic() < deadline, (
-            {name: (copy.ready, copy.documents) for name, copy in following.copies.items()},
-            *(each.said() for each in processes),
+        assert time.monotonic() < deadline, "\n".join(
+            [
+                *(
+                    f"{name}: {copy.ready} {following.positions[name]} {copy.documents}"
+                    for name, copy in following.copies.items()
+                ),
+                *(each.said() for each in processes),
+            ]
         )
         threading.Event().wait(0.05)
     return found
