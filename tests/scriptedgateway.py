@@ -148,8 +148,7 @@ async def poll(request):
         while (await request.receive())["type"] != "http.disconnect":
             pass
         return Response()
-    if not found[0]:
-        await asyncio.sleep(0.02)  # as one that waits for something to tell
+    await asyncio.sleep(0.03)  # longer than a page gathers what changes
     return JSONResponse({"messages": found[0]})
 
 

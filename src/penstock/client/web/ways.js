@@ -186,6 +186,7 @@ export class PollWay extends Asking {
   async run(signal) {
     const { requests, heard } = this.given;
     for (let wait = FIRST_POLL_WAIT; ; wait = POLL_WAIT) {
+      clearTimeout(this.gathering); // what has changed is in this request
       const subscribe = requests();
       if (!subscribe.length) return {};
       const answer = await this.ask('/v1/live/poll', { subscribe, wait }, signal);
