@@ -17,6 +17,7 @@ from penstock.core.settings.keys import find_key, read_value
 from penstock.core.settings.settings import KafkaSettings, Settings
 from penstock.core.status.report import PartReport, encode_report
 from penstock.machine.places import Places
+from penstock.machine.process.garbage import collect_rarely
 
 
 @record(key="device")
@@ -92,6 +93,7 @@ def serve(app: App, bootstrap: str, part: str, pairs: list[str]) -> None:
         report=_report,
     )
     signal.signal(signal.SIGTERM, lambda *_: site.stop.set())
+    collect_rarely()  # as `penstock run` does
     services.run(app.graph, [part], site)
 
 
