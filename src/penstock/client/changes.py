@@ -1,6 +1,5 @@
 """What changes in a table, a state or an answer, as it changes; over breaks, each change once."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import aclosing
 from functools import partial
@@ -11,20 +10,19 @@ import msgspec
 
 from penstock.client.answers import RowChange
 from penstock.client.asking import Asking, SyncAsking
-from penstock.client.connection import Request, broken
-from penstock.client.events import Event, EventReader, TooLargeEventError
+from penstock.client.connection import Request
+from penstock.client.events import Event
+from penstock.client.following.listening import events_of, over_breaks
 from penstock.client.naming import key_text, read_value, state_of
-from penstock.client.refusals import REPEATABLE, error_of, read_json, retry_after
+from penstock.client.refusals import read_json
 from penstock.core.graph.data import Table
 from penstock.core.graph.parts import Service
 from penstock.core.records.schema import Schema
-from penstock.errors import TransientError
 
 __all__ = ["Changes", "SyncChanges"]
 
 T = TypeVar("T")
 
-_OK = 200
 _SILENCE_SECONDS = 45.0
 """A gateway says every 15 seconds that it is there."""
 _NULL = b"null"
@@ -103,28 +101,15 @@ class Changes(Asking):
 
     async def _followed(self, following: "_Following") -> AsyncGenerator[RowChange[Any], None]:
         """Yield what is told, over all connections."""
-        failures = 0
-        while True:
-            following.begin()
-            wait = 0.0
-            try:
-                async with aclosing(self._events(following)) as events:
-                    async for event in events:
-                        failures = 0
-                        for change in following.take(event):
-                            yield change
-                failed: TransientError = broken("the gateway ended it")
-            except _RefusedError as error:
-                failed, wait = error.error, error.wait
-            except TransientError as error:
-                failed = error
-            failures += 1
-            found = self._wire.retries.wait(failures, passed=0.0, asked=wait)
-            if found is None:
-                raise failed
-            await asyncio.sleep(found)
+        changes = over_breaks(
+            partial(self._events, following), following.take, retries=self._wire.retries
+        )
+        async with aclosing(changes):
+            async for change in changes:
+                yield change
 
     async def _events(self, following: "_Following") -> AsyncGenerator[Event, None]:
+        following.begin()
         headers = {"Accept": "text/event-stream"}
         if following.last_id:
             headers["Last-Event-ID"] = following.last_id
@@ -134,18 +119,9 @@ class Changes(Asking):
             headers=headers,
             silence_seconds=_SILENCE_SECONDS,
         )
-        most = self._wire.limits.answer_bytes
-        async with self._wire.open(request) as answer:
-            if answer.status != _OK:
-                error = error_of(answer.status, await answer.whole(most=most))
-                if answer.status in REPEATABLE and isinstance(error, TransientError):
-                    raise _RefusedError(error, retry_after(answer.headers))
-                raise error
-            reader = EventReader(most=most)
-            async with aclosing(answer.pieces()) as pieces:
-                async for piece in pieces:
-                    for event in _fed(reader, piece):
-                        yield event
+        async with aclosing(events_of(self._wire, request)) as events:
+            async for event in events:
+                yield event
 
 
 class SyncChanges(SyncAsking):
@@ -182,15 +158,6 @@ class SyncChanges(SyncAsking):
         """See ``Client.sql_changes``."""
         kind: Any = dict[str, Any] if into is None else into
         return self._loop.each(self._changes.sql_changes(query, into=kind))
-
-
-class _RefusedError(Exception):
-    """A gateway does not let one listen now."""
-
-    def __init__(self, error: TransientError, wait: float) -> None:
-        super().__init__(error.message)
-        self.error = error
-        self.wait = wait
 
 
 class _Following:
@@ -239,10 +206,3 @@ def _chosen(schema: Schema, *, key: Any, prefix: str | None) -> str:
     asked = {} if key is None else {"key": key_text(schema, key)}
     asked |= {} if prefix is None else {"prefix": prefix}
     return f"?{urlencode(asked)}" if asked else ""
-
-
-def _fed(reader: EventReader, piece: bytes) -> list[Event]:
-    try:
-        return reader.feed(piece)
-    except TooLargeEventError as error:
-        raise broken(str(error)) from error

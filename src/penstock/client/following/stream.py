@@ -1,6 +1,5 @@
 """Queries on one connection, as server-sent events bring them, over breaks of it."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
@@ -8,15 +7,13 @@ from typing import Any
 import msgspec
 
 from penstock.client.connection import Request, broken
-from penstock.client.events import EventReader, TooLargeEventError
 from penstock.client.following.copied import LiveChange, LiveCopy
-from penstock.client.refusals import REPEATABLE, error_of, read_json, retry_after
+from penstock.client.following.listening import events_of, over_breaks
+from penstock.client.refusals import read_json
 from penstock.client.wire import Wire
-from penstock.errors import TransientError
 
 __all__ = ["LiveStream"]
 
-_OK = 200
 _SILENCE_SECONDS = 45.0
 """A gateway says every 5 seconds how things stand (``serving.heartbeat``)."""
 _MESSAGE = msgspec.json.Decoder(dict[str, Any])
@@ -41,26 +38,10 @@ class LiveStream:
 
     async def changes(self) -> AsyncGenerator[tuple[str, LiveChange], None]:
         """Yield what changes, with the name of the query, without an end."""
-        failures = 0
-        retries = self._wire().retries
-        while True:
-            wait = 0.0
-            try:
-                async with aclosing(self._messages()) as messages:
-                    async for message in messages:
-                        failures = 0
-                        for name, change in self._take(message):
-                            yield name, change
-                failed: TransientError = broken("the gateway ended it")
-            except _RefusedError as error:
-                failed, wait = error.error, error.wait
-            except TransientError as error:
-                failed = error
-            failures += 1
-            found = retries.wait(failures, passed=0.0, asked=wait)
-            if found is None:
-                raise failed
-            await asyncio.sleep(found)
+        changes = over_breaks(self._messages, self._take, retries=self._wire().retries)
+        async with aclosing(changes):
+            async for change in changes:
+                yield change
 
     def _take(self, message: dict[str, Any]) -> list[tuple[str, LiveChange]]:
         if message.get("type") == "up-to-date":
@@ -91,29 +72,6 @@ class LiveStream:
             body=msgspec.json.encode({"subscribe": asked}),
             silence_seconds=_SILENCE_SECONDS,
         )
-        wire = self._wire()
-        most = wire.limits.answer_bytes
-        async with wire.open(request) as answer:
-            if answer.status != _OK:
-                error = error_of(answer.status, await answer.whole(most=most))
-                if answer.status in REPEATABLE and isinstance(error, TransientError):
-                    raise _RefusedError(error, retry_after(answer.headers))
-                raise error
-            reader = EventReader(most=most)
-            async with aclosing(answer.pieces()) as pieces:
-                async for piece in pieces:
-                    try:
-                        events = reader.feed(piece)
-                    except TooLargeEventError as error:
-                        raise broken(str(error)) from error
-                    for event in events:
-                        yield read_json(_MESSAGE, event.data.encode())
-
-
-class _RefusedError(Exception):
-    """A gateway does not let one follow now."""
-
-    def __init__(self, error: TransientError, wait: float) -> None:
-        super().__init__(error.message)
-        self.error = error
-        self.wait = wait
+        async with aclosing(events_of(self._wire(), request)) as events:
+            async for event in events:
+                yield read_json(_MESSAGE, event.data.encode())
