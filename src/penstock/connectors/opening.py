@@ -1,17 +1,21 @@
 """Connections are opened whole or not at all, and parts of the other kind are refused."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
 from penstock.core.graph.parts import Sink, Source
 from penstock.errors import ConfigurationError
 
-__all__ = ["closed_on_failure", "sink_of", "source_of"]
+__all__ = ["closed_on_failure", "sink_of", "source_of", "what_was_written"]
 
 
 class _Closable(Protocol):
     def close(self) -> None: ...
+
+
+class _Positioned(_Closable, Protocol):
+    def positions(self) -> Mapping[int, int]: ...
 
 
 T = TypeVar("T", bound=_Closable)
@@ -39,3 +43,12 @@ def source_of(part: Sink | Source) -> Source:
     if isinstance(part, Sink):
         raise ConfigurationError(f"{part.name} is no source", code="connector.refused")
     return part
+
+
+def what_was_written(writer: _Positioned) -> str:
+    """Return in words what a writer finds that was written, and close it."""
+    try:
+        written = sum(writer.positions().values())
+    finally:
+        writer.close()
+    return f"it answers; {written} records were written so far"

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from penstock.connectors.connector import BatchLimits
 from penstock.connectors.http.exchange import Endpoint, Exchange, read_endpoint
-from penstock.connectors.opening import closed_on_failure, sink_of
+from penstock.connectors.opening import closed_on_failure, sink_of, what_was_written
 from penstock.connectors.opensearch.documents import Documents
 from penstock.connectors.opensearch.writer import DocumentsWriter
 from penstock.connectors.options import ConnectorOptions
@@ -56,12 +56,7 @@ class OpenSearchSink:
 
     def attempt(self, part: Sink | Source) -> str:
         """Connect, and read what was written."""
-        writer = self.open(sink_of(part))
-        try:
-            written = sum(writer.positions().values())
-        finally:
-            writer.close()
-        return f"it answers; {written} records were written so far"
+        return what_was_written(self.open(sink_of(part)))
 
     def _fits(self, sink: Sink) -> None:
         schema, name = sink.reads.record.schema, sink.name

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any, Literal
 
 from penstock.connectors.connector import BatchLimits
-from penstock.connectors.opening import closed_on_failure, sink_of
+from penstock.connectors.opening import closed_on_failure, sink_of, what_was_written
 from penstock.connectors.options import ConnectorOptions
 from penstock.connectors.redis.address import Address, read_address
 from penstock.connectors.redis.writer import KeysWriter, RedisSinkTarget
@@ -45,12 +45,7 @@ class RedisSink:
 
     def attempt(self, part: Sink | Source) -> str:
         """Connect, and read what was written."""
-        writer = self.open(sink_of(part))
-        try:
-            written = sum(writer.positions().values())
-        finally:
-            writer.close()
-        return f"it answers; {written} records were written so far"
+        return what_was_written(self.open(sink_of(part)))
 
     def _target(self, sink: Sink) -> RedisSinkTarget:
         schema = sink.reads.record.schema
