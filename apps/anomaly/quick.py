@@ -98,8 +98,8 @@ class Quick:
         It may be 0 also where this says no. None: it is not the usual case.
         """
         key = (kind, *metrics)
-        step = self._steps.get(key, _unknown)
-        if step is _unknown:
+        step = self._steps.get(key)
+        if step is None and key not in self._steps:
             step = self._compiled(key)
         return None if step is None else step(packed, started, metrics)
 
@@ -114,11 +114,6 @@ class Quick:
 
 
 OF = ("level", "shift", "still")
-
-
-def _unknown(packed: bytes, started: int, metrics: Mapping[str, float]) -> After | None:
-    """Stand for what is not compiled yet."""
-    raise NotImplementedError
 
 
 def _compile(names: tuple[str, ...], known: Mapping[str, Ordinary]) -> Step:
